@@ -82,6 +82,7 @@ from apps.api.control.saved_views import SavedViewViewSet
 from apps.api.control.scenarios import ScenarioListView
 from apps.api.control.schema import DocumentationView, SchemaView
 from apps.api.control.series import SeriesView
+from apps.api.control.shadows import ShadowView
 from apps.api.control.tokens import TokenListView, TokenView
 from apps.api.control.users import (
     SessionListView,
@@ -178,6 +179,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         AgreementView.as_view(),
         name="api-agreement",
     ),
+    path("api/v1/clusters/<str:cluster>/shadow", ShadowView.as_view(), name="api-shadow"),
     path("api/v1/clusters/<str:cluster>/previews", PreviewListView.as_view(), name="api-previews"),
     path(
         "api/v1/clusters/<str:cluster>/previews/<int:number>",

@@ -72,6 +72,8 @@ class Cluster(ClusterSettings):
     has_default_policy = models.BooleanField(default=False)
     #: Whether it was forked from another cluster, so that it has rows of ForkPoint.
     is_fork = models.BooleanField(default=False)
+    #: Whether it follows a real cluster: nobody but what follows it changes its objects.
+    is_shadow = models.BooleanField(default=False)
 
     class Meta:
         indexes = (

@@ -186,6 +186,13 @@ SETTINGS = tuple(_declared)
 #: Those that can be changed while the cluster exists.
 CHANGEABLE = tuple(each for each in SETTINGS if each.changed_by != "no one")
 
+#: What holds for a shadow: the scheduler, the controllers and the kubelets of another cluster act.
+SHADOW_SETTINGS: Mapping[str, Any] = {
+    "scheduling": ClusterSettings.Scheduling.EXTERNAL,
+    "controllers": False,
+    "kubelet": False,
+}
+
 
 def initial_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a new cluster, as far as they are not the fields' defaults.

@@ -14,8 +14,14 @@ from apps.engine.models import SecondOpinion
 
 Verdict = SecondOpinion.Verdict
 
-AGREEMENTS = (Verdict.SAME_NODE, Verdict.TIE, Verdict.ORDER, Verdict.MOVED_ON)
-DISAGREEMENTS = (Verdict.OTHER_NODE, Verdict.NODE_REJECTED, Verdict.UNSCHEDULABLE)
+AGREEMENTS = (
+    *(Verdict.SAME_NODE, Verdict.TIE, Verdict.SAME_REASONS),
+    *(Verdict.ORDER, Verdict.MOVED_ON),
+)
+DISAGREEMENTS = (
+    *(Verdict.OTHER_NODE, Verdict.NODE_REJECTED, Verdict.UNSCHEDULABLE),
+    *(Verdict.OTHER_REASONS, Verdict.FEASIBLE),
+)
 
 
 @dataclass(frozen=True, slots=True)

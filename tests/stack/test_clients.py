@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -395,3 +396,66 @@ def test_exercises_of_the_class_kit_are_open_at_first_and_done_by_their_solution
     assert classroom("board", "spring")[1].count("done") == 10
     classroom("reset", "spring", "01", "--student", "ann")
     assert "no answer" in classroom("check", "spring")[1]
+
+
+@contextmanager
+def shadowing(site: RunningSite, name: str, kubeconfig: Path) -> Iterator[None]:
+    """`manage.py shadow`, from the moment when it has written all objects."""
+    said = kubeconfig.with_name("said")
+    arguments = ("shadow", name, "--owner", "admin", "--kubeconfig", str(kubeconfig))
+    with said.open("w") as output:
+        command = subprocess.Popen(
+            [sys.executable, "-u", "manage.py", *arguments],
+            cwd=ROOT,
+            env=site.environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until(lambda: "all objects are written" in said.read_text())
+        yield
+    finally:
+        command.terminate()
+        assert command.wait(timeout=30) == 0, said.read_text()
+
+
+def test_a_shadow_follows_a_cluster(site: RunningSite, tmp_path: Path) -> None:
+    """Objects, bindings and rejections; what happens while nobody follows is found later."""
+
+    def connect(cluster: str) -> k8s.CoreV1Api:
+        path = tmp_path / cluster
+        path.write_text(site.manage("kubeconfig", cluster, "--user", "admin"))
+        return k8s.CoreV1Api(config.new_client_from_config(str(path)))
+
+    def run(name: str, cpu: str) -> None:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        body = {"metadata": {"name": name}, "spec": {"containers": [container]}}
+        source.create_namespaced_pod("default", body)
+
+    def pods(api: k8s.CoreV1Api) -> dict[str, Any]:
+        listed = api.list_pod_for_all_namespaces().to_dict()["items"]
+        for each in listed:
+            each["metadata"] |= {"managed_fields": None, "resource_version": None}
+        return {each["metadata"]["uid"]: each for each in listed}
+
+    def reviewed() -> tuple[int, int]:
+        path = "/api/v1/clusters/shadow/opinions/agreement"
+        _, agreement = site.send("GET", path, None, {"Authorization": f"Bearer {key}"})
+        return agreement["agreed"], agreement["disagreed"]
+
+    key = site.manage("token", "create", "--user", "admin", "--name", "shadow").strip()
+    source = connect("demo")
+    run("before", "10m")
+    with shadowing(site, "shadow", tmp_path / "demo"):
+        shadow = connect("shadow")
+        run("followed", "10m")
+        run("huge", "1000")
+        wait_until(lambda: pods(source) == pods(shadow))
+        # one binding, one rejection
+        wait_until(lambda: reviewed() == (2, 0))
+        with pytest.raises(k8s.ApiException, match="follows another one"):
+            shadow.delete_namespaced_pod("followed", "default")
+    source.delete_namespaced_pod("huge", "default", grace_period_seconds=0)
+    run("later", "10m")
+    with shadowing(site, "shadow", tmp_path / "demo"):
+        wait_until(lambda: pods(source) == pods(shadow))

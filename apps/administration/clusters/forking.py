@@ -118,12 +118,8 @@ def _describe_origin(point: ForkPoint) -> Origin:
 
 
 def _new_cluster(source: Cluster, moment: PastVersion, name: str, *, user: str) -> Cluster:
-    settings = {
-        field.attname: getattr(source, field.attname)
-        for field in Cluster._meta.concrete_fields
-        if field.attname not in _OWN
-    }
-    fork = Cluster(name=name, paused=True, manual_time=moment.at, **settings)
+    values = lifecycle.values_of(source, without=_OWN)
+    fork = Cluster(name=name, paused=True, manual_time=moment.at, **values)
     fork.is_fork = True
     fork.resource_version = moment.version
     fork.admission_version = moment.version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -20,7 +20,7 @@ from apps.cluster.log.announce import announcer
 from apps.cluster.models import Cluster, DataObject
 from apps.cluster.quota.charging import QUOTA
 from apps.cluster.roles import Visibility
-from apps.cluster.settings import initial_values
+from apps.cluster.settings import SETTINGS, SHADOW_SETTINGS, initial_values
 from apps.cluster.writes import Actor
 from apps.cluster.writing import store
 from apps.controllers.devices.templates import find_fault
@@ -126,6 +126,21 @@ def get_cluster_by_id(number: int) -> Cluster:
     if cluster is None:
         raise NotFound("clusters", str(number))
     return cluster
+
+
+def values_of(source: Cluster, *, without: Collection[str]) -> dict[str, Any]:
+    """The columns of a cluster for a copy of it, except those named.
+
+    The copy of a shadow is a cluster of its own: it is scheduled here, and anybody may change it.
+    """
+    values = {
+        field.attname: getattr(source, field.attname)
+        for field in Cluster._meta.concrete_fields
+        if field.attname not in without
+    }
+    if values.pop("is_shadow"):
+        values |= {each.name: each.default for each in SETTINGS if each.name in SHADOW_SETTINGS}
+    return values
 
 
 def save_new(cluster: Cluster, *, owner: str, visibility: Visibility = Visibility.MEMBERS) -> None:

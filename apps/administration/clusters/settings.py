@@ -12,7 +12,7 @@ from django.db import transaction
 from apps.cluster.admission.plugins.registry import check_plugins
 from apps.cluster.errors import BadRequest, Cause, Invalid
 from apps.cluster.models import Cluster
-from apps.cluster.settings import CHANGEABLE
+from apps.cluster.settings import CHANGEABLE, SHADOW_SETTINGS
 from apps.engine.workers.waking import make_due
 from apps.people.audit.recording import record
 from apps.people.models import AuditEntry
@@ -62,7 +62,14 @@ def _list_null_fields(cluster: Cluster) -> list[str]:
 
 def find_faults(cluster: Cluster) -> list[Cause]:
     """The invalid fields by the model's validators, and invalid parameters of admission plugins."""
-    causes = list(check_plugins(cluster.admission_plugins))
+    causes = [
+        *check_plugins(cluster.admission_plugins),
+        *(
+            Cause("FieldValueInvalid", f"must be {value} while it follows another cluster", name)
+            for name, value in (SHADOW_SETTINGS if cluster.is_shadow else {}).items()
+            if getattr(cluster, name) != value
+        ),
+    ]
     try:
         cluster.clean_fields(exclude=_list_null_fields(cluster))
     except ValidationError as error:

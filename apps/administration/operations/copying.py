@@ -53,12 +53,7 @@ def _use_one_snapshot() -> None:
 
 
 def _empty_copy(source: Cluster, name: str, *, paused: bool, owner: str) -> Cluster:
-    settings = {
-        field.attname: getattr(source, field.attname)
-        for field in Cluster._meta.concrete_fields
-        if field.attname not in _OWN
-    }
-    copy = Cluster(name=name, paused=paused, **settings)
+    copy = Cluster(name=name, paused=paused, **lifecycle.values_of(source, without=_OWN))
     copy.forgotten_version = source.resource_version
     lifecycle.save_new(copy, owner=owner)
     return copy

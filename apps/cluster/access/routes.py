@@ -248,6 +248,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "api-opinions": {"GET": _VIEWER},
     "api-board": {"GET": _VIEWER},
     "api-agreement": {"GET": _VIEWER},
+    "api-shadow": {"GET": _VIEWER},
     "api-past": {"GET": _VIEWER},
     "api-past-nodes": {"GET": _VIEWER},
     "api-past-pods": {"GET": _VIEWER},

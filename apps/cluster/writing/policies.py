@@ -31,18 +31,48 @@ from apps.cluster.writing.webhook_calls import webhooks_of
 Body = dict[str, Any]
 
 _CLUSTERS_KEPT: Final = 200
-_known: Final[OrderedDict[int, tuple[int, DynamicAdmission]]] = OrderedDict()
+_known: Final[OrderedDict[int, tuple[tuple[int, bool], DynamicAdmission]]] = OrderedDict()
 _lock: Final = threading.Lock()
+
+#: Denies every change of a shadow but those of what follows the other cluster, which are not asked.
+_READ_ONLY: Final = {
+    "ValidatingAdmissionPolicy": {
+        "metadata": {"name": "read-only"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["*"],
+                        "apiVersions": ["*"],
+                        "operations": ["*"],
+                        "resources": ["*/*"],
+                    }
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "false",
+                    "message": "this cluster follows another one, and cannot be changed here",
+                }
+            ],
+        },
+    },
+    "ValidatingAdmissionPolicyBinding": {
+        "metadata": {"name": "read-only"},
+        "spec": {"policyName": "read-only", "validationActions": ["Deny"]},
+    },
+}
 
 
 def dynamic_admission_of(cluster: Cluster) -> DynamicAdmission:
     """The policies and webhooks, as of the cluster's `admission_version` or later."""
-    known = _known.get(cluster.pk)
-    if known is not None and known[0] == cluster.admission_version:
+    known, state = _known.get(cluster.pk), (cluster.admission_version, cluster.is_shadow)
+    if known is not None and known[0] == state:
         return known[1]
     admission = _read(cluster)
     with _lock:
-        _known[cluster.pk] = (cluster.admission_version, admission)
+        _known[cluster.pk] = (state, admission)
         _known.move_to_end(cluster.pk)
         while len(_known) > _CLUSTERS_KEPT:
             _known.popitem(last=False)
@@ -59,6 +89,8 @@ def _read(cluster: Cluster) -> DynamicAdmission:
         )
         for kind, text in cursor.fetchall():
             by_kind[kind].append(sql.load_json(text))
+    for kind, rule in _READ_ONLY.items() if cluster.is_shadow else ():
+        by_kind[kind].append(rule)
     return assemble(by_kind)
 
 

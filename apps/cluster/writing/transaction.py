@@ -175,7 +175,10 @@ class WriteTransaction:
         # a failed attempt leaves the row as it was read to the locks
         self.known_row = None
         old, self.rows[key] = row.body, row
-        outcomes = [self._apply(write) for write in writes]
+        try:
+            outcomes = [self._apply(write) for write in writes]
+        except Moved:
+            return None
         if not self.changes or old is None:
             return outcomes
         committed = single_object.commit(

@@ -15,6 +15,7 @@ from apps.administration.clusters.summaries import (
     pod_states,
     throughputs,
 )
+from apps.administration.shadows.creating import find_shadow
 from apps.cluster.models import Cluster, Event
 from apps.dashboard.queries.operations import recent_operations
 from apps.dashboard.queries.opinions import agreement_of
@@ -28,7 +29,7 @@ from apps.dashboard.queries.usage import (
     resource_names,
 )
 from apps.engine import queries
-from apps.engine.models import Operation, SchedulingDecision
+from apps.engine.models import Operation, SchedulingDecision, Shadow
 from apps.engine.opinions import Agreement
 from apps.engine.queue.listing import Part
 from apps.studies.history.story import SHOWN_AS_ATTEMPTS
@@ -74,6 +75,8 @@ class Overview:
     operations: Sequence[Operation]
     #: None unless a client schedules the cluster.
     agreement: Agreement | None
+    #: What the cluster follows; None if it is no shadow.
+    shadow: Shadow | None
 
     @property
     def has_none(self) -> bool:
@@ -110,6 +113,7 @@ def cluster_overview(cluster: Cluster, *, resource: str, label: str) -> Overview
         events=list(_other_events(cluster)[:RECENT]),
         operations=recent_operations(cluster),
         agreement=agreement_of(cluster),
+        shadow=find_shadow(cluster),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -83,6 +83,11 @@ class GuestPods:
         known = self._waiting.pop(pod.metadata.uid, None)
         self._forget_claims(pod)
         return known or WaitingPod(0, pod)
+
+    def see(self, pod: Pod) -> WaitingPod:
+        """A pod as it is known now, which is not bound yet; `pod` is its last version before."""
+        known = self._waiting.get(pod.metadata.uid)
+        return WaitingPod(0, pod) if known is None else replace(known)
 
     def handle(
         self, kind: str, old: KubeObject | None, new: KubeObject | None, version: int

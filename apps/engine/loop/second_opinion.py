@@ -1,8 +1,9 @@
 """The second opinion: what this scheduler would have decided for a pod that a client has bound.
 
 In a cluster with external scheduling, each binding is reviewed when the loop reads it from the
-change log: then cache and nominations are those of the version before it. Nothing is assumed,
-reserved or preempted, so the review leaves no trace but its row.
+change log: then cache and nominations are those of the version before it. So is each answer of the
+client that no node is feasible. Nothing is assumed, reserved or preempted, so the review leaves no
+trace but its row.
 
     binding ──▶ the state before it ──▶ agrees: stored
                        │
@@ -55,12 +56,20 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the client has decided: a node, or that there is none, and why."""
+
+    node: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Held:
-    """A binding that the state before it does not explain."""
+    """An answer that the state before it does not explain."""
 
     change: ObjectChange
     waiting: WaitingPod
-    node: str
+    answer: _Answer
     #: the version in which the client has decided, at the latest
     upto: int
     #: what was decided in that state, if it is known
@@ -102,8 +111,10 @@ class SecondOpinions:
             waiting = self._pods.take(old)
             born, decided = waiting.born, waiting.decided or change.version
             if not self._scheduler.cache.is_assumed(change.uid):
-                self._review(waiting, new.spec.node_name, change)
+                self._review(waiting, _Answer(new.spec.node_name), change)
         else:
+            if isinstance(old, Pod) and isinstance(new, Pod) and (why := _rejection(old, new)):
+                self._review(self._pods.see(old), _Answer("", why), change)
             self._pods.handle(kind, old, new, change.version)
         if born >= 0 or self._matters(kind, old, new):
             self._journal.add(Entry(change.version, kind, old, new, born, decided))
@@ -120,19 +131,19 @@ class SecondOpinions:
             return old.status.nominated_node_name != new.status.nominated_node_name
         return any(takes_room(pod) or is_nominated(pod) for pod in (old, new))
 
-    def _review(self, waiting: WaitingPod, node: str, change: ObjectChange) -> None:
+    def _review(self, waiting: WaitingPod, answer: _Answer, change: ObjectChange) -> None:
         first = None
         if not waiting.decided:
             first = decide_in_shadow(self._scheduler, PodInfo(waiting.pod))
             if first is None:
                 return
-            if find_verdict(first, node) not in DISAGREEMENTS:
-                self._add(change, node, first)
+            if find_verdict(first, answer.node, answer.message) not in DISAGREEMENTS:
+                self._add(change, answer, first)
                 return
         elif waiting.pod.spec.scheduler_name not in self._scheduler.profiles:
             return
         upto = (waiting.decided or change.version) - 1
-        self._held.append(_Held(change, waiting, node, upto, first, time.monotonic()))
+        self._held.append(_Held(change, waiting, answer, upto, first, time.monotonic()))
 
     def save(self, *, quiet: bool = False) -> bool:
         """Store the reviews; True if some are ready but not stored yet.
@@ -176,17 +187,18 @@ class SecondOpinions:
         return False
 
     def _judge(self, held: _Held) -> None:
-        """Find out whether any state in which the client can have decided explains a binding."""
-        pod, node, born = held.waiting.pod, held.node, held.waiting.born
+        """Find out whether any state in which the client can have decided explains its answer."""
+        pod, answer, born = held.waiting.pod, held.answer, held.waiting.born
         first, assumed = held.first, [*map(_entry_of, self._pods.assumed())]
         for state in (held.upto, *list_states(self._journal, born, held.upto)):
             self._journal.go_to(state)
             others = Others(self._journal, assumed, pod, born, state)
-            nodes = (node, first.node) if first is not None and first.node else (node,)
+            ours = first.node if first is not None else ""
+            nodes = (answer.node, ours) if ours else (answer.node,)
             for number, order in enumerate(others.list_orders(nodes)):
                 decision = self._decide(pod, order)
                 first = first or decision
-                verdict = find_verdict(decision, node)
+                verdict = find_verdict(decision, answer.node, answer.message)
                 if verdict in DISAGREEMENTS:
                     continue
                 # the first is what the log shows
@@ -194,10 +206,10 @@ class SecondOpinions:
                     verdict = Verdict.ORDER if state == held.upto else Verdict.MOVED_ON
                 why = _explain(order, nodes, state if state != held.upto else None)
                 known = verdict in (Verdict.ORDER, Verdict.MOVED_ON)
-                self._add(held.change, node, decision, verdict, why if known else "")
+                self._add(held.change, answer, decision, verdict, why if known else "")
                 return
         assert first is not None
-        self._add(held.change, node, first)
+        self._add(held.change, answer, first)
 
     def _decide(self, pod: Pod, order: Order) -> Decision:
         """What the scheduler would decide if the pods had been bound in another order."""
@@ -223,12 +235,13 @@ class SecondOpinions:
     def _add(
         self,
         change: ObjectChange,
-        node: str,
+        answer: _Answer,
         decision: Decision,
         verdict: Verdict | None = None,
         message: str = "",
     ) -> None:
-        verdict = verdict or find_verdict(decision, node)
+        node = answer.node
+        verdict = verdict or find_verdict(decision, node, answer.message)
         comparison = None
         if verdict == Verdict.OTHER_NODE:
             comparison = compare_nodes(score_matrix(decision), decision.node, node)
@@ -246,7 +259,7 @@ class SecondOpinions:
                 verdict=verdict,
                 guest_node=node,
                 node=decision.node,
-                message=message or _describe(decision, verdict, node),
+                message=message or _describe(decision, verdict, answer),
                 comparison=asdict(comparison) if comparison else None,
                 nodes=decision.total_nodes,
                 feasible_nodes=len(decision.feasible),
@@ -259,12 +272,13 @@ class SecondOpinions:
         first = next((each for each in waiting if each.verdict in DISAGREEMENTS), None)
         if first is not None and not list_disagreements(self._cluster).exists():
             log.warning(
-                "cluster %s: %s bound pod %s/%s to %s, a second opinion disagrees: %s",
+                "cluster %s: %s %s pod %s/%s%s, a second opinion disagrees: %s",
                 self._cluster.name,
                 first.user or "a client",
+                "bound" if first.guest_node else "rejected",
                 first.namespace,
                 first.name,
-                first.guest_node,
+                first.guest_node and f" to {first.guest_node}",
                 first.message,
             )
 
@@ -281,6 +295,27 @@ def _entry_of(assumed: AssumedPod) -> Entry:
 
 def _binds(old: Pod, new: Pod) -> bool:
     return bool(new.spec.node_name) and not old.spec.node_name
+
+
+def _rejection(old: Pod, new: Pod) -> str:
+    """The message with which the client has just rejected a pod; "" if it has not."""
+    messages = [
+        next(
+            (
+                each.message
+                for each in pod.status.conditions
+                if each.type == "PodScheduled" and each.reason == "Unschedulable"
+            ),
+            "",
+        )
+        for pod in (old, new)
+    ]
+    return "" if new.spec.node_name or messages[0] == messages[1] else messages[1]
+
+
+def _reasons(message: str) -> str:
+    """A message without what preemption adds to it."""
+    return message.partition(" preemption:")[0].rstrip(". ")
 
 
 def _explain(order: Order, nodes: Sequence[str], state: int | None) -> str:
@@ -325,8 +360,16 @@ def decide_in_shadow(scheduler: Scheduler, pod: PodInfo) -> Decision | None:
     return attempt.decision
 
 
-def find_verdict(decision: Decision, node: str) -> Verdict:
-    """How a shadow decision compares with the node that the client selected."""
+def find_verdict(decision: Decision, node: str, message: str = "") -> Verdict:
+    """How a shadow decision compares with the node that the client selected.
+
+    Without a node, it compares with the message of a pod that was rejected.
+    """
+    if not node:
+        if decision.result is Result.SCHEDULED:
+            return Verdict.FEASIBLE
+        is_same = _reasons(decision.message) == _reasons(message)
+        return Verdict.SAME_REASONS if is_same else Verdict.OTHER_REASONS
     if decision.result is not Result.SCHEDULED:
         return Verdict.UNSCHEDULABLE
     if decision.node == node:
@@ -359,8 +402,13 @@ def _set_result(attempt: Attempt, succeeded: bool, message: str, *, is_rejected:
     decision.message = decision.filter_message or message
 
 
-def _describe(decision: Decision, verdict: Verdict, node: str) -> str:
+def _describe(decision: Decision, verdict: Verdict, answer: _Answer) -> str:
     """The explanation of a disagreement that is not about points; "" for an agreement."""
+    node = answer.node
+    if verdict == Verdict.FEASIBLE:
+        return f"{decision.node} is feasible; rejected with: {answer.message}"
+    if verdict == Verdict.OTHER_REASONS:
+        return f"{decision.message} Rejected with: {answer.message}"
     if verdict == Verdict.UNSCHEDULABLE:
         return decision.message
     if verdict == Verdict.NODE_REJECTED:

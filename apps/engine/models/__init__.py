@@ -16,6 +16,7 @@ from apps.engine.models.queue import (
     QueueEntry,
     QueueMove,
 )
+from apps.engine.models.shadows import Shadow
 from apps.engine.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "SecondOpinion",
     "SeriesBucket",
     "SeriesCursor",
+    "Shadow",
     "VersionMark",
     "Webhook",
     "WebhookDelivery",

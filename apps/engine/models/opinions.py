@@ -1,4 +1,4 @@
-"""Second opinions about the bindings of an external scheduler."""
+"""Second opinions about the decisions of an external scheduler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apps.cluster.models import Cluster
 
 
 class SecondOpinion(models.Model):
-    """What this site's scheduler would have decided for a pod that a client has bound."""
+    """What this site's scheduler would have decided for a pod that a client bound or rejected."""
 
     class Verdict(models.TextChoices):
         SAME_NODE = "same-node", "same node"
@@ -18,6 +18,10 @@ class SecondOpinion(models.Model):
         ORDER = "order", "explained by the order"
         #: one of both in an earlier state, which the client may still have seen
         MOVED_ON = "moved-on", "explained by an earlier state"
+        #: the client has rejected the pod
+        SAME_REASONS = "same-reasons", "rejected for the same reasons"
+        OTHER_REASONS = "other-reasons", "rejected for other reasons"
+        FEASIBLE = "feasible", "a node is feasible"
         OTHER_NODE = "other-node", "another node has more points"
         NODE_REJECTED = "node-rejected", "the node is rejected"
         UNSCHEDULABLE = "unschedulable", "no node is feasible"
@@ -25,7 +29,7 @@ class SecondOpinion(models.Model):
         NOT_SAMPLED = "not-sampled", "not sampled"
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, db_index=False)
-    #: Version of the binding.
+    #: Version of the binding, or of the condition with which the pod was rejected.
     version = models.BigIntegerField()
     #: By the cluster's clock.
     at = models.DateTimeField()
@@ -34,12 +38,13 @@ class SecondOpinion(models.Model):
     pod_uid = models.UUIDField()
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    #: Who bound the pod.
+    #: Who bound or rejected the pod.
     user = models.CharField(max_length=150, blank=True)
     profile_revision = models.PositiveIntegerField()
     scheduler_name = models.CharField(max_length=253)
     verdict = models.CharField(max_length=16, choices=Verdict.choices)
-    guest_node = models.CharField(max_length=253)
+    #: Empty if the client rejected the pod.
+    guest_node = models.CharField(max_length=253, blank=True)
     #: The node that this site's scheduler would have selected; empty if none.
     node = models.CharField(max_length=253, blank=True)
     #: The explanation of a disagreement, or the cause that explains the binding; otherwise empty.

@@ -9,6 +9,7 @@ from django.test import Client
 
 from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
 from apps.administration.operations import previewing, replays, running, service
+from apps.administration.shadows.creating import create_shadow
 from apps.administration.webhooks import service as service_of_webhooks
 from apps.cluster import kinds
 from apps.cluster.models import Cluster
@@ -54,6 +55,9 @@ def furnish(user: User) -> dict[str, Any]:
         lab, PACKING, user=user.username, name="packing", note="full nodes first", active=False
     )
     drafts.save_draft(lab, "spread", PACKING.replace("Most", "Least"), user=user.username)
+    shadow = create_shadow("prod", "https://10.0.0.1:6443", user=user.username, context="prod")
+    shadow.faults = {"PodGroup": "the cluster does not serve it"}
+    shadow.save()
     draining = create_cluster("draining", user=user.username, nodes=2)
     _create_group(draining)
     service.start("drain", "Drain node-0", actor=ACTOR, cluster=draining)
