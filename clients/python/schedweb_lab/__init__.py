@@ -2,7 +2,7 @@
 
     with Lab() as lab:
         print(lab.cluster("demo").simulate(drain=["node-1"])["not_placed"])
-        print(lab.fork("demo", "packed", at="30s").replay(profile=PACKING).compare().pods)
+        print(lab.fork("demo", "packed", version=50).replay(profile=PACKING).compare().pods)
 
 The address and the token of the installation are arguments, or the environment variables
 SCHEDWEB_URL and SCHEDWEB_TOKEN. Tables are pandas data frames if pandas is installed, else lists of
