@@ -448,7 +448,9 @@ globalThis.schedwebCharts = (() => {
 
     resize() {
       const width = this.frame.clientWidth;
-      if (this.u && width && width !== this.u.width) this.u.setSize({ width, height: HEIGHT });
+      if (!this.u || !width || width === this.u.width) return;
+      this.u.setSize({ width, height: HEIGHT });
+      if (this.followed !== undefined) queueMicrotask(() => this.follow(this.followed));
     }
 
     /* The cursor moved, by the pointer here or on another chart, or by a key. */
@@ -514,6 +516,7 @@ globalThis.schedwebCharts = (() => {
 
     /* Puts the cursor to a place without a focus, as a film does. */
     follow(at) {
+      this.followed = at;
       this.u.setCursor({ left: this.u.valToPos(this.times[at], "x"), top: 10 }, false);
       this.fillLegend(at);
       this.tell(at);

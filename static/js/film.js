@@ -42,6 +42,7 @@
     POSITION.max = film.frames.length - 1;
     tellLines();
     drawCharts();
+    await new Promise(requestAnimationFrame);
     const at = Number(PLACE.dataset.at);
     show(at ? placeOf(at) : 0);
     PLACE.dataset.drawn = String(film.frames.length);
@@ -145,8 +146,8 @@
       if (each.place === place) each.item.setAttribute("aria-current", "true");
       else each.item.removeAttribute("aria-current");
     }
-    const last = lines.findLast((each) => each.place <= place);
-    if (last) LINES.scrollTop = last.item.offsetTop + last.item.offsetHeight - LINES.offsetTop - LINES.clientHeight;
+    /* the later ones are not there yet */
+    LINES.scrollTop = LINES.scrollHeight;
     for (const chart of board.drawn.values()) chart.follow(place);
     if (!playing && before !== -1) {
       const news = lines.filter((each) => each.place === place).map(({ text }) => text);

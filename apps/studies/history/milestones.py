@@ -97,7 +97,8 @@ class _NodeChange(NamedTuple):
 
 
 #: The changes of all nodes, also of deleted ones, through the index of an object's history: the
-#: changes of pods, which are far more, are not read.
+#: changes of pods, which are far more, are not read. OFFSET and LIMIT keep the planner, which may
+#: have no statistics of a new cluster yet, from reading all versions for each node.
 _NODE_CHANGES: Final = """
     WITH nodes AS (
         SELECT uid FROM cluster_node WHERE cluster_id = %(cluster)s
@@ -109,10 +110,13 @@ _NODE_CHANGES: Final = """
         SELECT c.version, c.type, c.name, c.at, c."user", {now}, {before}
         FROM nodes CROSS JOIN LATERAL (
             SELECT * FROM cluster_history h WHERE h.cluster_id = %(cluster)s AND h.uid = nodes.uid
-            AND h.version BETWEEN %(first)s AND %(last)s AND h.at >= %(since)s AND h.at < %(until)s
+            OFFSET 0
         ) c
-        LEFT JOIN cluster_history p ON p.cluster_id = %(cluster)s AND p.version = c.previous_version
-        AND p.uid = c.uid
+        LEFT JOIN LATERAL (
+            SELECT "object" FROM cluster_history
+            WHERE cluster_id = %(cluster)s AND version = c.previous_version LIMIT 1
+        ) p ON true
+        WHERE c.version BETWEEN %(first)s AND %(last)s AND c.at >= %(since)s AND c.at < %(until)s
     )
     SELECT * FROM changes
     WHERE type <> 'MODIFIED' OR ready IS DISTINCT FROM ready_before
