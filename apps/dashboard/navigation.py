@@ -72,8 +72,8 @@ GROUPS: Final[Groups] = (
         (
             Section(
                 *("Pods", "pods", "box", "p"),
-                below=(("Prospects", "prospects"),),
-                names=("new-pod", "change-pods", "stories", "prospects"),
+                below=(("Prospects", "prospects"), ("Board", "placement")),
+                names=("new-pod", "change-pods", "stories", "prospects", "placement"),
             ),
             Section("Nodes", "nodes", "server", "n", names=("new-node", "change-nodes")),
             Section(

@@ -294,3 +294,30 @@ def test_the_object_of_a_row_is_shown_beside_the_list(seen: Seen) -> None:
     opened.value.wait_for_url("**/pods/default/huge")
     opened.value.close()
     assert seen.problems == []
+
+
+def test_a_pod_is_asked_about_other_nodes_on_the_board(seen: Seen) -> None:
+    page = seen.page
+    create_lab()
+    seen.log_in("admin", "open sesame")
+    seen.open("/clusters/lab/placement")
+    answer = page.locator("#answer")
+    chip = page.locator('[data-pod="default/huge"]')
+    # with the mouse
+    chip.drag_to(page.locator('[data-node="node-1"]'))
+    expect(answer).to_contain_text("default/huge cannot run on node-1.")
+    expect(answer).to_contain_text("NodeResourcesFit: needs cpu 100, free")
+    # with the keyboard: pick, choose, leave, pick, drop
+    chip.press("Enter")
+    expect(answer).to_contain_text("default/huge could run on 0 of")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator('[data-node="node-1"]')).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(chip).to_be_focused()
+    chip.press("Enter")
+    page.keyboard.press("Enter")
+    expect(answer).to_contain_text("cannot run on node-0")
+    # the address has the question
+    page.reload()
+    expect(answer).to_contain_text("default/huge cannot run on node-0.")
+    assert seen.problems == []
