@@ -9,6 +9,7 @@ from tests.api.objects import PODS, pod
 
 pytestmark = pytest.mark.django_db
 CORE = "/api/v1/namespaces/default"
+SERVED = {"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/%s;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
@@ -72,6 +73,38 @@ def test_what_every_cluster_has_belongs_to_the_api_server(kube: Kube) -> None:
             {"storageClassName": "c", "capacity": "-1"},
             ['Invalid value: "-1": must be greater than or equal to 0'],
         ),
+        (
+            "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+            {
+                "spec": {
+                    "minReplicas": 0,
+                    "maxReplicas": 2,
+                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+                }
+            },
+            [
+                "Invalid value: 0: must be greater than or equal to 1",
+                "Forbidden: must specify at least one Object or External metric to support "
+                "scaling to zero replicas",
+            ],
+        ),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            {"metadata": {}, "spec": {**SERVED, "caBundle": "eA==", "insecureSkipTLSVerify": True}},
+            [
+                "Required value: name or generateName is required",
+                'Invalid value: "1 bytes": local APIServices may not have a caBundle',
+                "Invalid value: true: local APIServices may not have insecureSkipTLSVerify",
+            ],
+        ),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            {
+                "metadata": {"name": "v1.a.b"},
+                "spec": {**SERVED, "service": {"name": "s", "namespace": "n", "port": 70_000}},
+            },
+            ["Invalid value: 70000: port is not valid: must be between 1 and 65535, inclusive"],
+        ),
     ],
 )
 def test_objects_are_refused_with_the_causes_of_the_api_server(
@@ -80,6 +113,80 @@ def test_objects_are_refused_with_the_causes_of_the_api_server(
     refused = kube.post(path, {"metadata": {"name": "n"}, **body})
     assert refused.status_code == 422
     assert [each["message"] for each in refused.json()["details"]["causes"]] == causes
+
+
+INT_OR_STRING = {
+    "x-kubernetes-int-or-string": True,
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "default": True,
+}
+NO_INT = "spec.validation.openAPIV3Schema.properties[a].default"
+WRONG_RULE = {"type": "string", "x-kubernetes-validations": [{"rule": "self == 1"}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "causes"),
+    [
+        # rules are compiled once everything else is right
+        (
+            {"type": "object", "properties": {"a": INT_OR_STRING, "b": WRONG_RULE}},
+            [
+                f'{NO_INT}: Invalid value: "": "" must validate at least one schema (anyOf)',
+                f'{NO_INT}: Invalid value: "boolean":  in body must be of type integer: "boolean"',
+            ],
+        ),
+        (
+            {"type": "object", "properties": {"a": {**INT_OR_STRING, "anyOf": None}}},
+            [],
+        ),
+        (
+            {"properties": {"b": WRONG_RULE}},
+            ["spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root"],
+        ),
+    ],
+)
+def test_schemas_are_refused_with_the_causes_of_the_api_server(
+    kube: Kube, schema: dict[str, object], causes: list[str]
+) -> None:
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "as", "kind": "A"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        ],
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
+    answer = kube.post(path, {"metadata": {"name": "as.example.com"}, "spec": spec}).json()
+    found = (answer.get("details") or {}).get("causes") or []
+    assert [f"{each['field']}: {each['message']}" for each in found] == causes
+
+
+def test_versions_of_a_definition_have_different_names(kube: Kube) -> None:
+    version = {"name": "v1", "served": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "as", "kind": "A"},
+        "versions": [{**version, "storage": True}, {**version, "storage": False}],
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    refused = kube.post(path, {"metadata": {"name": "as.example.com"}, "spec": spec}).json()
+    (cause,) = refused["details"]["causes"]
+    assert cause["message"].endswith(": must contain unique version names")
+    # all of them have it
+    assert '"Schema":null' in cause["message"]
+
+
+def test_control_characters_of_unknown_fields_are_escaped(kube: Kube) -> None:
+    answer = kube.post(f"{CORE}/configmaps", {"metadata": {"name": "a"}, "a\nb": 1})
+    assert answer.headers["Warning"] == '299 - "unknown field \\"a\\\\nb\\""'
+
+
+def test_nothing_is_streamed_as_yaml(kube: Kube) -> None:
+    for accept, status in (("yaml", 200), ("yaml;stream=watch", 406), ("json;stream=watch", 200)):
+        answer = kube.get(f"{CORE}/configmaps", headers={"accept": f"application/{accept}"})
+        assert answer.status_code == status
 
 
 def test_an_update_of_a_runtime_class_is_checked_as_a_new_one(kube: Kube) -> None:

@@ -251,6 +251,24 @@ def test_fields_of_groups_follow_their_gates(key: str, cluster: Cluster) -> None
         assert field in refused.json()["details"]["causes"][0]["field"]
 
 
+def test_a_changed_spec_is_refused_field_by_field(key: str, gang_cluster: Cluster) -> None:
+    client = Kube(key, gang_cluster.name)
+    workloads = f"{ROOT}/namespaces/default/workloads"
+    template = {"name": "workers", "schedulingPolicy": {"gang": {"minCount": 2}}}
+    workload = {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": [template]}}
+    client.post(workloads, workload)
+    client.post(GROUPS, group("g", gang={"minCount": 2}))
+    fixed = "Invalid value: null: field is immutable"
+    for path, change, causes in (
+        (f"{workloads}/w", {"controllerRef": {"kind": "x", "name": "y"}}, [fixed]),
+        (f"{workloads}/w", {"podGroupTemplates": []}, [fixed, "Required value"]),
+        (f"{GROUPS}/g", {"schedulingPolicy": {"gang": {"minCount": -1}}}, [fixed]),
+    ):
+        refused = client.patch(path, {"spec": change}, "merge-patch").json()
+        assert [each["message"] for each in refused["details"]["causes"]] == causes
+        assert refused["details"]["causes"][0]["field"] == f"spec.{next(iter(change))}"
+
+
 def test_the_disruption_mode_of_groups_and_templates_is_pod_by_default(
     key: str, cluster: Cluster
 ) -> None:

@@ -120,7 +120,9 @@ def _steps(real: Replay, project: Path, options: argparse.Namespace) -> Iterator
 def _wait(real: Replay, path: str) -> None:
     """Until the real server serves a definition, if it has accepted it."""
     for _ in range(120):
-        conditions = (get(real, path).get("status") or {}).get("conditions")
+        status = get(real, path).get("status")
+        # where there is none, the answer has the status "Failure"
+        conditions = status.get("conditions") if isinstance(status, dict) else None
         if conditions is None or ("Established", "True") in {
             (each["type"], each["status"]) for each in conditions
         }:

@@ -138,7 +138,7 @@ def read_custom(
         )
         if validation != "Ignore":
             unknown = _unknown_in(value, said, api_version, conversion)
-            refusal.warnings = [f'unknown field "{name}"' for name in unknown]
+            refusal.warnings = unknown_fields(unknown)
         raise refusal
     return _read(value, raw, content_type, kind, api_version, definition, validation)
 
@@ -210,11 +210,16 @@ def _read(
                 complaints = ["\n  ".join(("yaml: unmarshal errors:", *complaints))]
         elif not _is_text_of(value, raw):
             complaints = [f'duplicate field "{path}"' for path in _duplicates(raw, content_type)]
-        complaints += [f'unknown field "{path}"' for path in decoded.unknown]
+        complaints += unknown_fields(decoded.unknown)
     if complaints and validation == "Strict":
         version = api_version.rpartition("/")[2]
         raise _unhandled(kind, version, kind, f"strict decoding error: {', '.join(complaints)}")
     return decoded.body, complaints
+
+
+def unknown_fields(paths: Iterable[str]) -> list[str]:
+    """What is said of fields that a kind does not have; control characters are escaped."""
+    return [f"unknown field {json.dumps(path, ensure_ascii=False)}" for path in paths]
 
 
 def _as_written(raw: bytes, shown: re.Match[str]) -> str:

@@ -107,7 +107,9 @@ def _first_served(accept: str, known: Container[tuple[str, ...]], protobuf: bool
     for clause in _by_quality(accept):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         given = dict(part.split("=", 1) for part in parameters if "=" in part)
-        if media_type not in _FORMATS or given.get("stream", "watch") != "watch":
+        # in YAML nothing is streamed
+        streams = ("", "watch") if _FORMATS.get(media_type) != "yaml" else ("",)
+        if media_type not in _FORMATS or given.get("stream", "") not in streams:
             continue
         group, version, kind = (given.get(name, "") for name in _TRANSFORMS)
         media = Media(_FORMATS[media_type], kind, version, pretty=given.get("pretty") == "1")

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from apps.api.kubernetes import params
-from apps.api.kubernetes.bodies import check_type_is_text, in_order, wrong_type
+from apps.api.kubernetes.bodies import check_type_is_text, in_order, unknown_fields, wrong_type
 from apps.api.kubernetes.calls import Answer, Call, warning
 from apps.api.kubernetes.params import WriteOptions
 from apps.api.kubernetes.patching import is_apply, is_strategic, read_apply, read_patch
@@ -214,7 +214,7 @@ def decode_patched(
         decoded = convert(definition, body) if strategic else decode(definition, in_order(body))
     except ShapeError as error:
         raise _invalid_patch(error.message, shown) from error
-    complaints = [f'unknown field "{path}"' for path in decoded.unknown]
+    complaints = unknown_fields(decoded.unknown)
     if complaints and options.validation == "Strict":
         raise _invalid_patch(f"strict decoding error: {', '.join(complaints)}", shown)
     return decoded.body, complaints if options.validation == "Warn" else []

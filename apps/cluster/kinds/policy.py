@@ -40,8 +40,10 @@ from apps.cluster.tables.policy import (
 )
 from apps.cluster.validation.data import (
     immutable,
+    validate_fixed_spec,
     validate_pod_group,
     validate_workload,
+    validate_workload_update,
 )
 from apps.cluster.validation.devices.claims import (
     claim_rule,
@@ -162,9 +164,8 @@ KINDS: Final = (
         gated_fields=FIELDS_OF_TEMPLATES,
         validate=validate_workload,
         default=default_workload,
-        validate_update=compared_with_defaults(
-            immutable("spec", "scheduling.WorkloadSpec"), default_workload
-        ),
+        validate_update=compared_with_defaults(validate_workload_update, default_workload),
+        compares_updates=True,
         columns=(NAME, AGE),
     ),
     Kind(
@@ -181,8 +182,9 @@ KINDS: Final = (
         default=default_pod_group,
         initial_status=lambda _: {},
         prepare=write_template_reference,
+        compares_updates=True,
         validate_update=compared_with_defaults(
-            immutable("spec", "scheduling.PodGroupSpec"),
+            validate_fixed_spec,
             default_pod_group,
             write_template_reference,
         ),

@@ -30,6 +30,8 @@ _LONGEST_PERIOD: Final = 1800
 _NO_SOURCE: Final = "must populate information for the given metric source"
 _NO_GROUP: Final = "apiVersion must specify API group"
 _CORE_TARGET: Final = ("v1", "ReplicationController")
+#: What is measured also without pods.
+_TO_ZERO: Final = ("Object", "External")
 _OTHER_SOURCE: Final = "must populate the given metric source only"
 
 
@@ -52,6 +54,9 @@ def validate_autoscaler(autoscaler: Body) -> Causes:
     for direction in ("scaleUp", "scaleDown"):
         if behavior.get(direction) is not None:
             yield from _scaling(behavior[direction], f"spec.behavior.{direction}")
+    if least == 0 and not any(each.get("type") in _TO_ZERO for each in spec.get("metrics") or ()):
+        why = "must specify at least one Object or External metric to support scaling to zero"
+        yield forbidden("spec.metrics", f"{why} replicas")
 
 
 def _target_reference(reference: Body, path: str) -> Causes:

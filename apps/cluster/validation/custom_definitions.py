@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -82,6 +82,17 @@ def _has_default(schema: Any) -> bool:
     inner = (each for name, each in schema.items() if name != "properties")
     fields = schema.get("properties") or {}
     return schema.get("default") is not None or any(map(_has_default, (*inner, *fields.values())))
+
+
+def _shown(versions: Sequence[Body]) -> list[Body]:
+    """The versions as messages show them, without the parts that all of them have."""
+    all_shown = internal("apiextensions.CustomResourceDefinitionVersion", versions)
+    shared = [
+        name
+        for name in ("Schema", "AdditionalPrinterColumns", "Subresources", "SelectableFields")
+        if all(each[name] == all_shown[0][name] for each in all_shown)
+    ]
+    return [{**each, **dict.fromkeys(shared)} for each in all_shown]
 
 
 def _names(given: Body) -> Causes:
@@ -165,12 +176,11 @@ def _versions(versions: list[Body], *, is_given: bool) -> Causes:
         for part, validate_part in _PARTS.items():
             if not _is_shared(versions, part):
                 yield from validate_part(version, path)
+    shown = _shown(versions) if is_given else None
+    if len({each.get("name") for each in versions}) < len(versions):
+        yield invalid("spec.versions", shown, "must contain unique version names")
     if sum(bool(each.get("storage")) for each in versions) != 1:
-        shown = [
-            {**each, "Schema": None, "AdditionalPrinterColumns": None}
-            for each in internal("apiextensions.CustomResourceDefinitionVersion", versions)
-        ]
-        yield invalid("spec.versions", shown if is_given else None, _ONE_STORED)
+        yield invalid("spec.versions", shown, _ONE_STORED)
         yield invalid("status.storedVersions", None, "must have at least one stored version")
     if versions and versions[0].get("name"):
         # the field of the first version in the API server's own type
@@ -260,7 +270,8 @@ def _selectable(version: Body, path: str) -> Causes:
                 break
         if not isinstance(field_schema, Mapping) or (steps or [""])[0] == "metadata":
             yield invalid(at, given, "is an invalid path: does not refer to a valid field")
-        elif field_schema.get("type") not in _COMPARED:
+            continue
+        if field_schema.get("type") not in _COMPARED:
             yield invalid(at, given, _NOT_COMPARED)
         if given in seen:
             yield duplicate(at, given)

@@ -26,6 +26,8 @@ from apps.cluster.validation.formats import has_format
 Schema = Mapping[str, Any]
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+#: Fields of a schema that have values, not schemas.
+_OF_VALUES: Final = frozenset(("default", "enum", "example"))
 #: What a value costs of the effort, and how many values of an enum are compared for one.
 _VALUE: Final = 4
 _ENUM: Final = 16
@@ -63,9 +65,22 @@ def validate_custom(
 
 def validate_default(schema: Schema, value: Any) -> Causes:
     """What is wrong with a default; fields begin with the value itself."""
-    for cause in _validate(schema, value, ""):
+    for cause in _validate(_without_marks(schema), value, ""):
         field = "" if cause.field == "<nil>" else cause.field
         yield Cause(cause.reason, cause.message.replace("<nil>", "", 1), field)
+
+
+def _without_marks(schema: Any) -> Any:
+    """A schema in which values that may be an int or a text have only the types it names."""
+    if isinstance(schema, list):
+        return [_without_marks(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        name: inner if name in _OF_VALUES else _without_marks(inner)
+        for name, inner in schema.items()
+        if name != _INT_OR_STRING
+    }
 
 
 def _without_metadata(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,17 +88,20 @@ class _Place:
 def validate_schema(schema: Schema, path: str) -> Causes:
     """The schema of whole objects: a JSON schema, which is structural, and whose defaults fit.
 
-    Expressions of rules are compiled if it is a valid JSON schema.
+    Expressions of rules are compiled if all that holds.
     """
     budget, root = Budget(), _Place(path, is_root=True)
-    wrong = list(_checked(schema, root))
-    yield from wrong
+    causes = list(_checked(schema, root))
     converts = _is_convertible(schema)
-    yield from _rules(schema, root, budget, compiles=converts and not wrong)
-    yield from budget.check(path)
     if converts:
-        causes = [*_structural(schema, root, budget), *_completeness(schema, schema, path, path)]
-        yield from causes or _defaults(schema, root)
+        structural = [
+            *_structural(schema, root, budget),
+            *_completeness(schema, schema, path, path),
+        ]
+        causes += structural or _defaults(schema, root)
+    yield from causes
+    yield from _rules(schema, root, budget, compiles=converts and not causes)
+    yield from budget.check(path)
 
 
 def _checked(schema: Schema, place: _Place) -> Causes:
@@ -187,7 +190,9 @@ def _own_faults(schema: Schema, place: _Place) -> Causes:
     path, given = place.path, schema.get("type", "")
     embedded = bool(schema.get(_EMBEDDED)) and not place.is_root
     is_free = schema.get(_INT_OR_STRING) or schema.get(_PRESERVE)
-    if place.is_root and given != "object":
+    if place.is_root and not given:
+        yield required(f"{path}.type", "must not be empty at the root")
+    elif place.is_root and given != "object":
         yield invalid(f"{path}.type", given, "must be object at the root")
     elif embedded and given != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"

@@ -243,6 +243,20 @@ def _policy(policy: Body, path: str) -> Causes:
         yield invalid(f"{path}.gang.minCount", gang["minCount"], detail)
 
 
+def validate_fixed_spec(body: Body, old: Body) -> Causes:
+    """No field of the spec can be changed; messages do not show its value."""
+    spec, before = (each.get("spec") or {} for each in (body, old))
+    for field in sorted(spec.keys() | before.keys()):
+        if spec.get(field) != before.get(field):
+            yield invalid(f"spec.{field}", None, IMMUTABLE_FIELD)
+
+
+def validate_workload_update(body: Body, old: Body) -> Causes:
+    yield from validate_fixed_spec(body, old)
+    if not (body.get("spec") or {}).get("podGroupTemplates"):
+        yield required("spec.podGroupTemplates")
+
+
 def validate_pod_group(body: Body) -> Causes:
     spec = body.get("spec") or {}
     yield from _policy(spec.get("schedulingPolicy") or {}, "spec.schedulingPolicy")

@@ -131,6 +131,8 @@ def _secret_reference(reference: Body, path: str) -> Causes:
 
 def validate_persistent_volume_update(volume: Body, old: Body) -> Causes:
     """The source, volume mode and node affinity of a volume are immutable."""
+    # the API server checks an updated volume twice
+    yield from validate_persistent_volume(volume)
     spec, before = volume.get("spec", {}), old.get("spec") or {}
     if any(spec.get(name) != before.get(name) for name in _SOURCES):
         yield forbidden(

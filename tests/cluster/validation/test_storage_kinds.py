@@ -254,6 +254,14 @@ def test_updates(new, old, expected):
     assert complaints(new, old)[-1] == expected
 
 
+def test_an_updated_volume_is_checked_twice():
+    source = {"hostPath": {"path": "/"}}
+    assert complaints(volume(**source, accessModes=["x"]), volume(**source)) == 2 * [
+        'spec.accessModes: Unsupported value: "x": supported values: "ReadOnlyMany", '
+        '"ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"'
+    ]
+
+
 def test_a_class_of_attributes_is_compared_before_it_is_checked():
     old = attributes_class(driverName="a", parameters={"a": "b"})
     assert complaints(attributes_class(driverName="a"), old) == [
