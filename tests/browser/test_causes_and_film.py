@@ -50,6 +50,14 @@ def test_a_failed_node_is_followed_in_both_directions(
     expect(chain.get_by_role("listitem")).to_have_count(8)
     chain.get_by_role("link", name=f"pod default/{new.name} was scheduled to node-1").click()
     page.wait_for_url("**/decisions/*")
+    # events lead to the chain as well, and the change to its film
+    seen.open("/clusters/lab/events?reason=TaintManagerEviction")
+    page.get_by_role("link", name="What led to it").first.click()
+    expect(page.locator(".chain").get_by_role("listitem")).to_have_count(8)
+    page.locator(".chain").get_by_role("link", name="node node-0 failed").click()
+    page.get_by_role("link", name="Film", exact=True).last.click()
+    expect(page.locator("#film")).to_have_attribute("data-drawn", re.compile(r"\d+"))
+    expect(page.locator("#film-lines li:visible").last).to_contain_text("node-0 failed")
     assert seen.problems == []
 
 

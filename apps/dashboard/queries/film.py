@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ from django.urls import reverse
 
 from apps.cluster.models import Cluster
 from apps.dashboard.tables import Field, refuse_unknown
-from apps.engine.periods import PARAMETERS, Period, parse_at, parse_period, wrong
+from apps.engine.periods import PARAMETERS, Period, format_utc, parse_at, parse_period, wrong
 from apps.studies.film import FilmLine, read_film
 
 #: Seconds of the cluster for each second of the viewer -> label.
@@ -28,6 +29,8 @@ SPEEDS: Mapping[str, str] = {
 _SINCE = "15m"
 #: A film that does not say how fast it is takes about so many seconds.
 _SECONDS = 30
+#: The film around a moment: so long before it, and after it, when tolerations have run out.
+_BEFORE, _AFTER = timedelta(minutes=1), timedelta(minutes=6)
 _FIELDS = (Field("resource", "Resource"), Field("speed", "Speed"), Field("at", "Position"))
 
 
@@ -73,6 +76,15 @@ def film_page(cluster: Cluster, query: Mapping[str, Any]) -> FilmPage:
         at=str(at.timestamp()) if at is not None else "",
         source=f"{reverse('film-frames', args=[cluster.name])}?{address}",
     )
+
+
+def film_around(cluster: Cluster, at: datetime) -> str:
+    """The address of the film around a moment; empty for a deleted cluster."""
+    if cluster.deleted_at is not None:
+        return ""
+    limits = {"since": at - _BEFORE, "until": at + _AFTER, "at": at}
+    query = {name: format_utc(moment) for name, moment in limits.items()}
+    return f"{reverse('film', args=[cluster.name])}?{urlencode(query)}"
 
 
 def film_figures(cluster: Cluster, query: Mapping[str, Any]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from apps.cluster.access import confidential
 from apps.cluster.models import Cluster
 from apps.dashboard.forms.manifest import dump_yaml
 from apps.dashboard.queries.changes import change_list, one_change
+from apps.dashboard.queries.film import film_around
 from apps.dashboard.rendering import Request, recorded_page, render_page
 from apps.dashboard.text_diff import text_diff
 from apps.studies.history.causes import read_consequences
@@ -36,6 +37,7 @@ def change(request: Request, cluster: Cluster, version: int) -> HttpResponse:
         if one.before
         else None,
         "unified": request.GET.get("view") == "unified",
+        "film": film_around(cluster, one.change.at) if one.change.kind == "Node" else "",
     }
     return render_page(request, "change", context)
 
