@@ -1,20 +1,20 @@
 """What docs/differences.md lists, and what is random in the real server: removed from answers.
 
-An exchange that is equal only without these counts as listed, not as equal.
+An exchange that is equal only without these counts as listed, not as equal. Each rule names its
+row.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 Body = dict[str, Any]
 
 #: Managers of what the API server itself writes of objects.
 OWN: Final = ("kube-apiserver", "api-priority-and-fairness-config-consumer-v1")
-#: Kinds whose status is written by controllers of the API server, or by others.
-_STATUS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration", "ResourceQuota")
 #: Collections in which the server keeps notes of its own.
 NOTES: Final = (
     "/api/v1/namespaces/default/events",
@@ -36,30 +36,142 @@ _OF_GATES: Final = frozenset(
 )
 #: The label of APIServices of custom resources.
 _AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
-#: Cells that show a status.
-_CELLS: Final = ("Request", "Limit", "MissingPL", "Available")
 _ADDRESS: Final = re.compile(r"\d+\.\d+\.\d+\.\d+")
-_FORMATS: Final = re.compile(
-    r"(accepted(?: media types include)?: .*), application/vnd\.kubernetes\.protobuf"
-)
+#: Kind -> the type of the condition that the API server writes of it, and the cell that shows it.
+_CONDITIONS: Final = {
+    "APIService": ("Available", "Available"),
+    "FlowSchema": ("Dangling", "MissingPL"),
+}
+#: The cells of a quota that show what is counted.
+_COUNTED: Final = ("Request", "Limit")
+_PROTOBUF: Final = ", application/vnd.kubernetes.protobuf"
+_EMPTY: Final = re.compile(r"(?<= value: )(?:\[\]|\{\})(?=: )")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a rule needs to know of a request."""
+
+    kind: str
+    path: str
+    #: names of what both servers keep from their start
+    notes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a row of docs/differences.md excuses: removed from an answer, or blanked."""
+
+    #: what the row begins with
+    row: str
+    remove: Callable[[Body, Request], Body]
 
 
 def without_listed(answer: Body, kind: str, path: str, notes: frozenset[str]) -> Body:
     """The answer to a request about this kind, without what is listed; ``notes`` are names."""
-    body = answer["body"]
-    if answer["status"] == 403:
-        answer = {**answer, "warnings": []}
-    if kind in _STATUS:
-        body = _each(body, _without_status)
     if all("unrecognized format" in each for each in answer["warnings"]):
         # the server reads fields in random order
         answer = {**answer, "warnings": sorted(answer["warnings"])}
-    place = path.partition("?")[0]
-    if place in NOTES:
-        body = _without_notes(body, notes)
-    elif place in _GATED:
-        body = _without_notes(body, _OF_GATES)
-    return {**answer, "body": _each(body, _ordered)}
+    for rule in RULES:
+        answer = rule.remove(answer, Request(kind, path.partition("?")[0], notes))
+    return {**answer, "body": _each(answer["body"], _ordered)}
+
+
+def _without_warnings(answer: Body, request: Request) -> Body:
+    return {**answer, "warnings": []} if answer["status"] == 403 else answer
+
+
+def _without_notes_of_server(answer: Body, request: Request) -> Body:
+    if request.path not in NOTES:
+        return answer
+    return {**answer, "body": _without_notes(answer["body"], request.notes)}
+
+
+def _without_gated(answer: Body, request: Request) -> Body:
+    if request.path not in _GATED:
+        return answer
+    return {**answer, "body": _without_notes(answer["body"], _OF_GATES)}
+
+
+def _without_counts(answer: Body, request: Request) -> Body:
+    """A quota without what it counts, and without who owns its first status."""
+    if request.kind != "ResourceQuota":
+        return answer
+
+    def change(value: Body) -> Body:
+        value = _hide_cells(value, _COUNTED)
+        if isinstance(value.get("status"), dict):
+            status = value["status"]
+            kept = {name: each for name, each in status.items() if name not in ("hard", "used")}
+            return {**value, "status": kept}
+        if "fieldsV1" in value and value.get("subresource") == "status":
+            return {**value, "fieldsV1": {}}
+        return value
+
+    return {**answer, "body": _each(answer["body"], change)}
+
+
+def _without_owners(answer: Body, request: Request) -> Body:
+    if request.kind not in _CONDITIONS:
+        return answer
+
+    def change(value: Body) -> Body:
+        entries = value.get("managedFields")
+        if not isinstance(entries, list):
+            return value
+        kept = [
+            each
+            for each in entries
+            if each["manager"] not in OWN or each.get("subresource") != "status"
+        ]
+        return {**value, "managedFields": kept}
+
+    return {**answer, "body": _each(answer["body"], change)}
+
+
+def _without_conditions(answer: Body, request: Request) -> Body:
+    if request.kind not in _CONDITIONS:
+        return answer
+    condition, cell = _CONDITIONS[request.kind]
+
+    def change(value: Body) -> Body:
+        value = _hide_cells(value, (cell,))
+        if not isinstance(value.get("conditions"), list):
+            return value
+        kept = [each for each in value["conditions"] if each["type"] != condition]
+        rest = {name: each for name, each in value.items() if name != "conditions"}
+        return {**rest, "conditions": kept} if kept else rest
+
+    return {**answer, "body": _each(answer["body"], change)}
+
+
+def _without_empty(answer: Body, request: Request) -> Body:
+    def change(value: Body) -> Body:
+        message = value.get("message")
+        if not isinstance(message, str):
+            return value
+        return {**value, "message": _EMPTY.sub("null", message)}
+
+    return {**answer, "body": _each(answer["body"], change)}
+
+
+def _without_protobuf(answer: Body, request: Request) -> Body:
+    body = answer["body"]
+    if answer["status"] != 415 or not isinstance(body, dict):
+        return answer
+    return {**answer, "body": {**body, "message": body["message"].removesuffix(_PROTOBUF)}}
+
+
+RULES: Final = (
+    Rule("what cannot be read is answered with protobuf", _without_protobuf),
+    Rule("warnings about an object are also sent when", _without_warnings),
+    Rule("the server keeps notes of its own", _without_notes_of_server),
+    Rule("with `GenericWorkload`, there are roles", _without_gated),
+    Rule("without controllers, the status of a ResourceQuota", _without_counts),
+    Rule("controllers of the API server own the conditions", _without_owners),
+    Rule("the server says in conditions", _without_conditions),
+    Rule("messages print an empty list or map", _without_empty),
+)
 
 
 def _each(value: Any, change: Callable[[Body], Body]) -> Any:
@@ -70,18 +182,13 @@ def _each(value: Any, change: Callable[[Body], Body]) -> Any:
     return change({name: _each(item, change) for name, item in value.items()})
 
 
-def _without_status(value: Body) -> Body:
-    """Without what others than the client write, in objects and in tables of them."""
-    kept = {name: item for name, item in value.items() if name != "status" or item == "Failure"}
-    if isinstance(kept.get("managedFields"), list):
-        kept["managedFields"] = [
-            entry for entry in kept["managedFields"] if entry["manager"] not in OWN
-        ]
-    if kept.get("kind") == "Table":
-        columns = [each["name"] for each in kept["columnDefinitions"] or ()]
-        hidden = [index for index, name in enumerate(columns) if name in _CELLS]
-        kept["rows"] = [_hide(row, hidden) for row in kept["rows"] or ()]
-    return kept
+def _hide_cells(value: Body, names: Collection[str]) -> Body:
+    """A table without the cells of these columns; any other object as it is."""
+    if value.get("kind") != "Table":
+        return value
+    columns = [each["name"] for each in value["columnDefinitions"] or ()]
+    hidden = [index for index, name in enumerate(columns) if name in names]
+    return {**value, "rows": [_hide(row, hidden) for row in value["rows"] or ()]}
 
 
 def _hide(row: Body, hidden: list[int]) -> Body:
@@ -124,7 +231,7 @@ def _is_note(item: Body, notes: frozenset[str]) -> bool:
 
 
 def _ordered(value: Body) -> Body:
-    """Causes and custom resources in an order of their own; no protobuf, no random addresses."""
+    """Causes and custom resources in an order of their own; no random addresses."""
     if value.get("kind") == "APIResourceList" and isinstance(value.get("resources"), list):
         return {**value, "resources": sorted(value["resources"], key=lambda each: each["name"])}
     if value.get("kind") == "Table":
@@ -133,7 +240,6 @@ def _ordered(value: Body) -> Body:
         return {**value, "rows": [_hide_address(row, hidden) for row in value["rows"] or ()]}
     if value.get("kind") != "Status" or not isinstance(value.get("message"), str):
         return value
-    value = {**value, "message": _FORMATS.sub(r"\1", value["message"])}
     causes = (value.get("details") or {}).get("causes")
     if value.get("reason") != "Invalid" or not causes:
         return value

@@ -8,14 +8,14 @@ from typing import Final
 import yaml
 
 from tests.stack.kubectl import Outcome
-from tools.truth.listed import OWN
+from tools.truth.listed import without_listed as without_listed_of_answer
 
 #: Pattern -> what takes its place in both texts.
 _TEXTS: Final = (
     # the object that a patch makes of an object
     (r'(patch: Invalid value: )"\{.*\}":', r"\1<object>:"),
     # what the API server answers with 500
-    (r"(?s)Error from server(?: \(BadRequest\))?: (failed to create typed patch object).*", r"\1"),
+    (r"Error from server(?: \(BadRequest\))?: (?=failed to create typed patch object)", ""),
     (r"v1\.36\.2\+schedweb", "v1.36.2"),
     # counted whenever the CronJob is looked at
     (r"(UnexpectedJob .*?)\(x\d+ over <age>\) +", r"\1"),
@@ -30,10 +30,17 @@ _BUILD: Final = re.compile(
 _OF_GATE: Final = re.compile(
     r"(?m)^\S*(system:controller:podgroup-protection-controller|v1alpha2\.scheduling\.k8s\.io)\b.*\n?"
 )
-#: Kinds whose status controllers of the API server write, and quotas, which ours counts at once.
-_STATUSES: Final = ("apiservice", "flowschema", "resourcequota")
-#: An autoscaler is looked at at once.
-_AUTOSCALERS: Final = ("describe hpa", "get hpa")
+#: Resource -> kind, whose status controllers of the API server write, or ours counts at once.
+_KINDS: Final = {
+    "apiservice": "APIService",
+    "flowschema": "FlowSchema",
+    "quota": "ResourceQuota",
+    "resourcequota": "ResourceQuota",
+    "hpa": "HorizontalPodAutoscaler",
+}
+#: Columns that show such a status, and what an autoscaler sees, which is looked at at once.
+_COLUMNS: Final = ("AVAILABLE", "MISSINGPL", "REQUEST", "LIMIT", "TARGETS", "REPLICAS")
+_SECTIONS: Final = ("Status", "Metrics", "Deployment pods", "Conditions", "Events", "Resource")
 #: What controllers and kubelets note of nodes.
 _OF_NODES: Final = re.compile(
     r"(?m)^(Annotations: .*| .*(RegisteredNode|NodeSchedulable|NodeNotSchedulable) .*)\n?"
@@ -52,11 +59,9 @@ def without_listed(outcome: Outcome, line: str) -> Outcome:
     if line.startswith("get flowschemas"):
         return Outcome(outcome.exit, "<notes of the server>", "")
     words = line.split()
-    if words[0] in ("get", "describe") and words[1].startswith(_STATUSES) and "/" in words[1]:
-        shown = _without_status(outcome.stdout) if " -o yaml" in line else "<status>"
-        return Outcome(outcome.exit, shown, outcome.stderr)
-    if line.startswith(_AUTOSCALERS):
-        return Outcome(outcome.exit, "<status>", outcome.stderr)
+    kind = _KINDS.get(words[1].partition("/")[0].removesuffix("s")) if words[1:] else None
+    if words[0] in ("get", "describe") and kind is not None:
+        return Outcome(outcome.exit, _without_status(outcome.stdout, line, kind), outcome.stderr)
     if line.startswith("describe node "):
         return Outcome(outcome.exit, _OF_NODES.sub("", outcome.stdout), outcome.stderr)
     if words[0] == "drain":
@@ -65,14 +70,42 @@ def without_listed(outcome: Outcome, line: str) -> Outcome:
     return Outcome(outcome.exit, _text(outcome.stdout), _causes(_text(outcome.stderr)))
 
 
-def _without_status(text: str) -> str:
-    """An object in YAML without its status, and without what the API server owns of it."""
-    body = yaml.safe_load(text)
-    body.pop("status", None)
-    managers = body["metadata"].get("managedFields", ())
-    kept = [each for each in managers if each["manager"] not in OWN]
-    body["metadata"]["managedFields"] = kept
+def _without_status(text: str, line: str, kind: str) -> str:
+    """What kubectl shows of objects, without the part of their status that is listed."""
+    if line.startswith("describe"):
+        return _without_sections(_text(text))
+    if " -o yaml" not in line:
+        return _without_columns(_text(text))
+    answer = {"status": 200, "warnings": [], "body": yaml.safe_load(text)}
+    body = without_listed_of_answer(answer, kind, "", frozenset())["body"]
+    if kind == "HorizontalPodAutoscaler" and isinstance(body, dict):
+        for each in body.get("items") or (body,):
+            each.pop("status", None)
     return yaml.safe_dump(body)
+
+
+def _without_sections(text: str) -> str:
+    """A description without the sections that show a status."""
+    kept, is_shown = [], True
+    for line in text.splitlines():
+        if not line.startswith((" ", "-")):
+            is_shown = not line.startswith(_SECTIONS)
+        if is_shown:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _without_columns(text: str) -> str:
+    """A table without the columns that show a status, and without its padding."""
+    heading, _, rest = text.partition("\n")
+    names = re.split(r" {2,}", heading.strip())
+    rows = [re.split(r" {2,}", row.strip()) for row in rest.splitlines()]
+    if any(len(row) != len(names) for row in rows):
+        # cells without a text
+        rows = [row[:2] for row in rows]
+    hidden = {index for index, name in enumerate(names) if name in _COLUMNS}
+    shown = [[c for i, c in enumerate(row) if i not in hidden] for row in (names, *rows)]
+    return "\n".join("  ".join(row) for row in shown)
 
 
 def _sorted(text: str) -> str:
