@@ -121,10 +121,9 @@ def is_uuid(text: str) -> bool:
 
 def _remove_finalizer(body: Body, finalizer: str) -> Body:
     metadata = dict(body["metadata"])
-    metadata["finalizers"] = [
-        each for each in metadata.get("finalizers") or [] if each != finalizer
-    ]
-    return {**body, "metadata": metadata}
+    held = metadata.pop("finalizers", None) or []
+    kept = [each for each in held if each != finalizer]
+    return {**body, "metadata": metadata | ({"finalizers": kept} if kept else {})}
 
 
 CONTROLLER = Controller(

@@ -13,9 +13,9 @@ from apps.cluster.models import Cluster, DataObject
 from apps.cluster.writes import Delete, Update
 from apps.cluster.writing.binding import set_condition
 from apps.controllers.cache import UNWATCHED, ControllerCache, Ref
-from apps.controllers.controller import Controller, Requeue, Step
-from apps.controllers.writes import set_status
-from apps.scheduler.objects import KubeObject, Namespace
+from apps.controllers.controller import Controller, Requeue, Step, parse_time
+from apps.controllers.writes import is_unfinished, set_status
+from apps.scheduler.objects import KubeObject, Namespace, Pod
 
 Body = dict[str, Any]
 
@@ -45,15 +45,19 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     namespace = cache.get(ref, Namespace)
     if namespace is None or not namespace.metadata.deletion_timestamp:
         return
-    pods = cache.list_all("Pod", KubeObject, ref[2])
+    pods = cache.list_all("Pod", Pod, ref[2])
     if pods:
         # all else waits for them: it may protect them, as a NetworkPolicy does
-        ending = [pod for pod in pods if pod.metadata.deletion_timestamp]
         for pod in pods:
             if not pod.metadata.deletion_timestamp:
                 yield Delete(kinds.POD, ref[2], pod.metadata.name)
-        if len(ending) == len(pods):
-            yield from _report(cache, ref, Counter(), Counter(), now)
+        running = [pod for pod in pods if is_unfinished(pod)]
+        grace = max((pod.spec.termination_grace_period_seconds for pod in running), default=0)
+        end = parse_time(namespace.metadata.deletion_timestamp) + timedelta(seconds=grace)
+        is_late = now >= end and not any(pod.metadata.finalizers for pod in pods)
+        yield from _report(cache, ref, Counter(), Counter(), now, is_late=is_late)
+        if now < end:
+            yield Requeue(end)
         return
     left: Counter[str] = Counter()
     held: Counter[str] = Counter()
@@ -82,15 +86,31 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
 
 
 def _report(
-    cache: ControllerCache, ref: Ref, left: Counter[str], held: Counter[str], now: datetime
+    cache: ControllerCache,
+    ref: Ref,
+    left: Counter[str],
+    held: Counter[str],
+    now: datetime,
+    *,
+    is_late: bool = False,
 ) -> Iterator[Step]:
-    """Write what is left in the namespace as its conditions, if that has changed."""
+    """Write what is left in the namespace as its conditions, if that has changed.
+
+    ``is_late``: pods are left whose time to end is over.
+    """
     namespace = cache.find_stored(kinds.NAMESPACE, "", ref[2])
     if namespace is None:
         return
     before = (namespace.get("status") or {}).get("conditions") or []
     conditions = before
-    for type_, reason, message in (*_SUCCEEDED, _remaining(left), _finalizers(held)):
+    left_over = f"{_UNEXPECTED} {ref[2]} for gvr: /v1, Resource=pods"
+    content = (_SUCCEEDED[2][0], "ContentDeletionFailed", left_over) if is_late else _SUCCEEDED[2]
+    for type_, reason, message in (
+        *_SUCCEEDED[:2],
+        content,
+        _remaining(left),
+        _finalizers(held),
+    ):
         status = "False" if (type_, reason, message) in _FINE else "True"
         condition = {"type": type_, "status": status, "reason": reason, "message": message}
         conditions = set_condition(conditions, condition, now, probed=False)
@@ -113,6 +133,9 @@ def _finalizers(held: Counter[str]) -> tuple[str, str, str]:
 
 
 _REMAINING: Final = "Some resources are remaining: "
+_UNEXPECTED: Final = (
+    "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace:"
+)
 _HELD: Final = "Some content in the namespace has finalizers remaining: "
 _NOT_HELD: Final = (
     "NamespaceFinalizersRemaining",

@@ -1,8 +1,8 @@
 """Taint-based eviction: deletes pods that do not tolerate the NoExecute taints of their node.
 
 `tolerationSeconds` count from the time the taint was added, or from the binding of the pod if that
-was later. If several tolerations match, the shortest counts. When the taint is removed, so is the
-deadline.
+was later. If several tolerations match, the shortest counts. Taints that are added later and
+tolerated for a while change nothing about it. When all taints are removed, so is the deadline.
 """
 
 from __future__ import annotations
@@ -40,11 +40,16 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
     leaving = cache.leaving.pop(ref, None)
     if pod is None or node is None or not is_active(pod):
         return
-    end = deadline(pod, evicting_taints(node), now)
+    taints = evicting_taints(node)
+    end = deadline(pod, taints, now)
+    is_tolerated = all(any(tolerates(each, t) for each in pod.spec.tolerations) for t in taints)
+    if leaving is not None and (end is None or not is_tolerated):
+        yield _event(pod, "Cancelling deletion of Pod")
     if end is None:
-        if leaving is not None:
-            yield _event(pod, "Cancelling deletion of Pod")
         return
+    if leaving is not None and is_tolerated:
+        # other taints change no deadline
+        end = leaving
     if now < end:
         cache.leaving[ref] = end
         yield Requeue(end)

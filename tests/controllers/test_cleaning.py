@@ -32,6 +32,20 @@ def test_the_pod_of_a_node_that_never_existed_is_collected(lab: Lab) -> None:
     assert not lab.exists("Pod", "p")
 
 
+def test_a_terminating_pod_of_a_node_out_of_service_is_deleted(lab: Lab) -> None:
+    lab.node("n1")
+    lab.pod("p", tolerations=[{"operator": "Exists"}])
+    lab.settle()
+    lab.set_condition("n1", "Ready", "Unknown")
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    lab.change("Node", "n1", lambda body: {**body, "spec": {**body["spec"], "taints": [taint]}})
+    lab.settle()
+    assert lab.exists("Pod", "p")
+    lab.delete("Pod", "p", gracePeriodSeconds=3600)
+    lab.settle()
+    assert not lab.exists("Pod", "p")
+
+
 def test_a_node_created_in_time_keeps_its_pods(lab: Lab) -> None:
     lab.pod("p", nodeName="n1")
     lab.settle()

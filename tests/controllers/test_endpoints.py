@@ -239,3 +239,24 @@ def test_the_service_of_the_api_server_is_restored(lab: Lab) -> None:
     after = lab.get("Service", "kubernetes")
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert after["spec"] == before["spec"]
+
+
+@pytest.mark.parametrize(
+    ("preferred", "hints"),
+    [
+        ("PreferSameZone", {"forZones": [{"name": "z1"}]}),
+        ("PreferSameNode", {"forNodes": [{"name": "n1"}], "forZones": [{"name": "z1"}]}),
+    ],
+)
+def test_a_traffic_distribution_prefers_ready_endpoints_that_are_near(
+    lab: Lab, preferred: str, hints: Body
+) -> None:
+    lab.node("n1", labels={"topology.kubernetes.io/zone": "z1"})
+    service(lab, trafficDistribution=preferred)
+    web_pods(lab, "a")
+    (endpoint,) = endpoints(lab)
+    assert endpoint["hints"] == hints
+    lab.delete("Pod", "a")
+    lab.settle()
+    (endpoint,) = endpoints(lab)
+    assert endpoint["conditions"]["terminating"] and "hints" not in endpoint

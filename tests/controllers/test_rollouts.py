@@ -158,6 +158,8 @@ def test_a_daemon_set_that_surges_has_two_pods_on_a_node_but_never_none(nodes: L
         assert status(nodes, "DaemonSet")["numberAvailable"] == 3
         nodes.advance(10)
     assert images(nodes) == ["i:2", "i:2", "i:2"]
+    # the oldest pod of a node counts until it has ended
+    nodes.advance(30)
     assert status(nodes, "DaemonSet")["updatedNumberScheduled"] == 3
 
 
@@ -263,3 +265,17 @@ def test_a_set_gets_the_annotations_of_its_deployment(nodes: Lab) -> None:
     nodes.settle()
     (created,) = nodes.all("ReplicaSet")
     assert created["metadata"]["annotations"]["kubernetes.io/change-cause"] == "first"
+
+
+def test_a_rollout_that_has_timed_out_is_not_called_paused(nodes: Lab) -> None:
+    pod = {"nodeSelector": {"no": "node"}}
+    nodes.create("Deployment", workload("web", replicas=1, progressDeadlineSeconds=10, pod=pod))
+    nodes.settle()
+    nodes.advance(10)
+    assert nodes.condition("Deployment", "web", "Progressing")["status"] == "False"
+    nodes.change(
+        "Deployment", "web", lambda body: {**body, "spec": {**body["spec"], "paused": True}}
+    )
+    nodes.settle()
+    condition = nodes.condition("Deployment", "web", "Progressing")
+    assert condition["reason"] == "ProgressDeadlineExceeded"

@@ -87,6 +87,26 @@ def test_of_several_tolerations_the_shortest_counts(lab: Lab) -> None:
     assert is_leaving(lab)
 
 
+def test_a_taint_that_is_added_later_does_not_bring_the_end_forward(lab: Lab) -> None:
+    running_pod(lab, tolerations=[tolerating("key1", 600), tolerating("key2", 60)])
+    taint(lab, "key1")
+    lab.advance(10)
+    taint(lab, "key1", "key2")
+    lab.advance(100)
+    assert not is_leaving(lab)
+    lab.advance(490)
+    assert is_leaving(lab)
+
+
+def test_a_taint_that_is_not_tolerated_cancels_the_time_that_was_left(lab: Lab) -> None:
+    running_pod(lab, tolerations=[tolerating("key1", 600)])
+    taint(lab, "key1")
+    taint(lab, "key1", "key2")
+    assert is_leaving(lab)
+    told = [each["message"].split()[0] for each in lab.events("TaintManagerEviction")]
+    assert sorted(told) == ["Cancelling", "Marking"]
+
+
 def test_a_node_going_not_ready_loses_its_pods_after_300_seconds_and_for_good(lab: Lab) -> None:
     running_pod(lab)
     lab.set_condition("n1", "Ready", "False")

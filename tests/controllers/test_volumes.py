@@ -235,3 +235,42 @@ def test_a_volume_that_names_its_claim_is_bound(lab: Lab) -> None:
     lab.settle()
     assert lab.get("PersistentVolume", "v")["status"]["phase"] == "Bound"
     assert lab.get("PersistentVolumeClaim", "c")["status"]["phase"] == "Bound"
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"capacity": {"storage": "1Gi"}}, "requested PV is too small"),
+        ({"storageClassName": "other"}, "storageClassName does not match"),
+        ({"volumeMode": "Block"}, "incompatible volumeMode"),
+        ({"accessModes": ["ReadOnlyMany"]}, "incompatible accessMode"),
+    ],
+)
+def test_a_volume_that_does_not_satisfy_the_claim_that_names_it_stays_free(
+    lab: Lab, spec: Body, problem: str
+) -> None:
+    volume(lab, "named", "9Gi", **spec)
+    wanted = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "disk",
+        "volumeName": "named",
+        "resources": {"requests": {"storage": "5Gi"}},
+    }
+    lab.create("PersistentVolumeClaim", {"metadata": {"name": "data"}, "spec": wanted})
+    lab.settle()
+    assert phases(lab) == {"named": "Available"}
+    (event,) = lab.events("VolumeMismatch")
+    assert event["message"] == f'Cannot bind to requested volume "named": {problem}'
+
+
+def test_an_ephemeral_volume_does_not_take_a_claim_of_its_name(lab: Lab) -> None:
+    claim(lab, "p-scratch")
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    lab.create("Pod", pod("p", volumes=[scratch]))
+    lab.settle()
+    (event,) = [each for each in lab.events("FailedBinding") if each["type"] == "Warning"]
+    assert event["message"] == (
+        "ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p "
+        "(pod is not owner)"
+    )

@@ -199,6 +199,56 @@ def test_daemons_avoid_tainted_nodes_and_stay_on_nodes_that_are_not_ready(
     assert {pod["spec"]["nodeName"] for pod in living(nodes)} == {"n1", "n2"}
 
 
+def test_a_pod_below_the_partition_keeps_its_template(nodes: Lab) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    nodes.create("StatefulSet", workload("web", replicas=2, updateStrategy=strategy))
+    nodes.settle()
+    set_image(nodes, "StatefulSet", "i:2")
+    nodes.advance(30)
+    assert images(nodes) == ["i:1", "i:2"]
+    nodes.delete("Pod", "web-0", gracePeriodSeconds=0)
+    nodes.settle()
+    assert nodes.get("Pod", "web-0")["spec"]["containers"][0]["image"] == "i:1"
+
+
+def test_a_broken_pod_of_a_parallel_stateful_set_is_replaced(nodes: Lab) -> None:
+    spec = {"podManagementPolicy": "Parallel", "replicas": 2}
+    nodes.create("StatefulSet", workload("web", pod={"nodeSelector": {"no": "node"}}, **spec))
+    nodes.settle()
+    nodes.change(
+        "StatefulSet",
+        "web",
+        lambda body: {**body, "spec": {**body["spec"], **workload("web")["spec"]}},
+    )
+    for _ in range(2):
+        nodes.advance(30)
+    assert nodes.get("StatefulSet", "web")["status"]["readyReplicas"] == 2
+
+
+def test_a_pod_that_is_being_deleted_is_still_ready(nodes: Lab) -> None:
+    nodes.create("StatefulSet", workload("web", replicas=1))
+    nodes.create("DaemonSet", workload("daemons"))
+    nodes.settle()
+    for each in nodes.all("Pod"):
+        nodes.delete("Pod", each["metadata"]["name"], gracePeriodSeconds=3600)
+    nodes.settle()
+    assert nodes.get("StatefulSet", "web")["status"]["readyReplicas"] == 1
+    assert nodes.get("DaemonSet", "daemons")["status"]["numberReady"] == 3
+
+
+def test_a_surge_leaves_a_node_that_daemons_must_avoid(nodes: Lab) -> None:
+    strategy = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    nodes.create("DaemonSet", workload("web", updateStrategy=strategy))
+    nodes.settle()
+    own = [{"key": "example.com/own", "effect": "NoSchedule"}]
+    nodes.change("Node", "n0", lambda n: {**n, "spec": {**n["spec"], "taints": own}})
+    set_image(nodes, "DaemonSet", "i:2")
+    for _ in range(3):
+        nodes.advance(30)
+    assert {pod["spec"]["nodeName"] for pod in living(nodes)} == {"n1", "n2"}
+    assert images(nodes) == ["i:2"] * 2
+
+
 def job(**spec: Any) -> Body:
     annotations = {"kubelet.schedweb.dev/succeeds-after": "60s"}
     body = workload("web", pod={"restartPolicy": "Never", "annotations": annotations}, **spec)

@@ -100,3 +100,12 @@ def test_each_rule_has_a_row_of_the_differences_and_each_row_a_rule() -> None:
     found = [[cell for cell in cells if cell.startswith(rule.row)] for rule in RULES]
     assert sorted(sum(found, [])) == sorted(cells)
     assert all(found)
+
+
+def test_conditions_are_compared_in_the_order_of_their_changes() -> None:
+    conditions = [{"type": "Progressing"}, {"type": "Available"}]
+    looks = [
+        Looks().appearance([pod("web-abc-x7k2p", "abc", conditions=each)], [])
+        for each in (conditions, conditions[::-1])
+    ]
+    assert [*differences(*looks)]

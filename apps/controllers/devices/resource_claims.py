@@ -37,6 +37,7 @@ Body = dict[str, Any]
 CLAIM: Final = "ResourceClaim"
 TEMPLATE: Final = "ResourceClaimTemplate"
 USER: Final = "resource-claim-controller"
+_REPORTER: Final = "resource_claim"
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 GROUP: Final = "PodGroup"
@@ -237,7 +238,10 @@ def _create(
     name, namespace = reference.resource_claim_template_name, owner.metadata.namespace
     template = cache.get((TEMPLATE, namespace, name or ""), ResourceClaimTemplate)
     if template is None:
-        missing = f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
+        missing = (
+            f'resource claim template "{name}": '
+            f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
+        )
         return _failure(owner, kind, reference.name, missing)
     owned_by = {
         "apiVersion": kind.api_version,
@@ -245,7 +249,6 @@ def _create(
         "name": owner.metadata.name,
         "uid": owner.metadata.uid,
         "controller": True,
-        "blockOwnerDeletion": True,
     }
     given = template.spec.metadata
     metadata = {
@@ -272,10 +275,11 @@ def _failure(owner: Pod | PodGroup, kind: _Owner, claim: str, problem: str) -> P
             "namespace": owner.metadata.namespace,
             "name": owner.metadata.name,
             "uid": owner.metadata.uid,
+            "resourceVersion": owner.metadata.resource_version,
         },
         "FailedResourceClaimCreation",
         note,
-        USER,
+        _REPORTER,
         warning=True,
         once=True,
     )

@@ -36,6 +36,9 @@ LARGEST: Final = 100
 _SLICES: Final = kinds.by_name("EndpointSlice")
 _RESERVED: Final = (SERVICE_LABEL, MANAGED_BY, HEADLESS_LABEL)
 _ZONE: Final = "topology.kubernetes.io/zone"
+#: Traffic distributions of Services.
+_SAME_NODE: Final = "PreferSameNode"
+_SAME_ZONE: Final = ("PreferSameZone", "PreferClose")
 
 #: What the slices of a Service differ in: the family of their addresses, and their ports.
 _Group = tuple[str, tuple[Port, ...]]
@@ -141,7 +144,7 @@ def _endpoint(cache: ControllerCache, service: Body, backend: Backend, family: s
     published = bool(service["spec"].get("publishNotReadyAddresses"))
     node = cache.node(backend.pod.spec.node_name)
     zone = "" if node is None else node.metadata.labels.get(_ZONE, "")
-    endpoint = {
+    endpoint: Body = {
         "addresses": backend.addresses[family],
         "conditions": {
             "ready": published or (backend.serves and not backend.terminates),
@@ -153,7 +156,19 @@ def _endpoint(cache: ControllerCache, service: Body, backend: Backend, family: s
         "nodeName": backend.pod.spec.node_name,
         "zone": zone,
     }
-    return {name: value for name, value in endpoint.items() if value != ""}
+    hints = _hints(service, endpoint) if endpoint["conditions"]["ready"] else {}
+    return {name: value for name, value in endpoint.items() if value != ""} | hints
+
+
+def _hints(service: Body, endpoint: Body) -> Body:
+    """From where the Service's traffic distribution prefers the endpoint."""
+    preferred = service["spec"].get("trafficDistribution")
+    hints = {}
+    if preferred == _SAME_NODE and endpoint["nodeName"]:
+        hints["forNodes"] = [{"name": endpoint["nodeName"]}]
+    if preferred in (_SAME_NODE, *_SAME_ZONE) and endpoint["zone"]:
+        hints["forZones"] = [{"name": endpoint["zone"]}]
+    return {"hints": hints} if hints else {}
 
 
 def _labels(service: Body) -> dict[str, str]:

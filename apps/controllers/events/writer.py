@@ -52,8 +52,6 @@ class PendingEvent:
     #: With an action it is an events.k8s.io event, otherwise a core/v1 event.
     action: str = ""
     warning: bool = False
-    #: A second object involved.
-    related: Mapping[str, str] | None = None
     #: Whether repetitions are dropped instead of counted.
     once: bool = False
 
@@ -196,9 +194,8 @@ def _name(about: str) -> str:
 
 def _key(event: PendingEvent, *, combined: bool) -> tuple[Any, ...]:
     """What a repetition has in common with the event; of combined events the note differs."""
-    related = event.related["uid"] if event.related else ""
     what = (event.reason, None if combined else event.note, event.action, event.warning)
-    return event.about["uid"], event.about["name"], *what, event.reporter, related
+    return event.about["uid"], event.about["name"], *what, event.reporter
 
 
 def _body(event: PendingEvent, name: str, now: datetime) -> Body:
@@ -210,8 +207,6 @@ def _body(event: PendingEvent, name: str, now: datetime) -> Body:
         "type": "Warning" if event.warning else "Normal",
         "reportingComponent": event.reporter,
     }
-    if event.related is not None:
-        body["related"] = dict(event.related)
     if event.action:
         return body | {
             "action": event.action,

@@ -126,16 +126,41 @@ def _bind(cache: ControllerCache, ref: Ref, claim: Claim) -> Iterator[Step]:
     if volume is not None:
         yield from _complete_binding(ref, claim, volume)
     elif claim.spec.volume_name:
-        yield from _reserve_named(cache, claim)
+        yield from _reserve_named(cache, ref, claim, demand)
     else:
         yield from _find_volume(cache, ref, claim, demand)
 
 
-def _reserve_named(cache: ControllerCache, claim: Claim) -> Iterator[Step]:
-    """Reserve the volume that the user has chosen."""
+def _reserve_named(
+    cache: ControllerCache, ref: Ref, claim: Claim, demand: Demand
+) -> Iterator[Step]:
+    """Reserve the volume that the user has chosen, or say why it cannot be the claim's."""
     wanted = cache.get((VOLUME, "", claim.spec.volume_name), Volume)
-    if wanted is not None and wanted.spec.claim_ref is None:
+    if wanted is None:
+        return
+    name = f'"{wanted.metadata.name}"'
+    if wanted.spec.claim_ref is not None and not is_meant_for(wanted, claim):
+        note = f"volume {name} already bound to a different claim."
+        yield _event(ref, claim, "FailedBinding", note, warning=True)
+    elif problem := _mismatch(claim, demand, wanted):
+        note = f"Cannot bind to requested volume {name}: {problem}"
+        yield _event(ref, claim, "VolumeMismatch", note, warning=True)
+    elif wanted.spec.claim_ref is None:
         yield _reserve(wanted, claim, chosen=False)
+
+
+def _mismatch(claim: Claim, demand: Demand, volume: Volume) -> str:
+    """Why a volume does not satisfy a claim that names it; "" if it does."""
+    traits = traits_of(volume)
+    if traits.nanos < demand.nanos:
+        return "requested PV is too small"
+    if class_of_volume(volume) != class_of_claim(claim):
+        return "storageClassName does not match"
+    if traits.attributes_class != demand.attributes_class:
+        return "VolumeAttributesClassName does not match"
+    if traits.mode != demand.mode:
+        return "incompatible volumeMode"
+    return "" if demand.access_modes <= traits.access_modes else "incompatible accessMode"
 
 
 def _find_volume(cache: ControllerCache, ref: Ref, claim: Claim, demand: Demand) -> Iterator[Step]:

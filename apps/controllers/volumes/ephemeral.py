@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -12,9 +12,12 @@ from apps.cluster import kinds
 from apps.cluster.writes import Create
 from apps.controllers.cache import ControllerCache, Ref, ref_of
 from apps.controllers.controller import Controller, Step
+from apps.controllers.events.writer import PendingEvent, pod_reference
 from apps.controllers.volumes.claim_binding import CLAIM
 from apps.controllers.writes import is_active
 from apps.scheduler.objects import KubeObject, PersistentVolumeClaimSpec, Pod
+
+_REPORTER: Final = "ephemeral_volume"
 
 
 def refs_for_pod(_: ControllerCache, old: Pod | None, new: Pod | None) -> Iterable[Ref]:
@@ -46,9 +49,23 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         "blockOwnerDeletion": True,
     }
     for volume in pod.spec.volumes:
-        template = volume.ephemeral and volume.ephemeral.volume_claim_template
+        template = volume.ephemeral.volume_claim_template if volume.ephemeral else None
         name = f"{pod.metadata.name}-{volume.name}"
-        if template and cache.body((CLAIM, ref[1], name)) is None:
+        if template is None:
+            continue
+        claim = cache.get((CLAIM, ref[1], name), KubeObject)
+        if claim is not None and not _is_owned(claim, pod):
+            claimed, by = f"{ref[1]}/{name}", f"{ref[1]}/{ref[2]}"
+            note = f"PVC {claimed} was not created for pod {by} (pod is not owner)"
+            yield PendingEvent(
+                pod_reference(ref[1], ref[2], pod.metadata.uid, pod.metadata.resource_version),
+                "FailedBinding",
+                f"ephemeral volume {volume.name}: {note}",
+                _REPORTER,
+                warning=True,
+                once=True,
+            )
+        elif claim is None:
             metadata = {
                 "name": name,
                 "labels": template.metadata.labels,
@@ -57,6 +74,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             }
             body = {"metadata": metadata, "spec": _encode_spec(template.spec)}
             yield Create(kinds.by_name(CLAIM), body, ref[1])
+
+
+def _is_owned(claim: KubeObject, pod: Pod) -> bool:
+    return any(
+        each.controller and each.uid == pod.metadata.uid for each in claim.metadata.owner_references
+    )
 
 
 def _encode_spec(spec: PersistentVolumeClaimSpec) -> dict[str, Any]:

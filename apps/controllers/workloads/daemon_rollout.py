@@ -66,6 +66,9 @@ def plan(
             surging += 1
     rollout = RolloutPlan()
     if surge:
+        # where the new one would not fit, the old one is not kept
+        rollout.surplus += [pod for pod in old if _node_of(pod) not in wanted]
+        old = [pod for pod in old if _node_of(pod) in wanted]
         _surge(rollout, old, surge - surging, available)
     elif missing:
         serving = [pods for pods in by_node.values() if _is_available(pods, available)]

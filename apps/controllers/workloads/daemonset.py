@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from datetime import datetime
 from typing import Any, Final
 
@@ -96,7 +96,7 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
                 yield from _found(daemons, pod)
                 yield delete_with_event(daemons, pod, USER)
     yield from later
-    yield from _report(ref, daemons, by_node, wanted, available, digest)
+    yield from _report(ref, daemons, by_node, tolerable.keys(), wanted, digest, now)
 
 
 def _found(daemons: Body, pod: Pod) -> Iterator[Step]:
@@ -180,30 +180,33 @@ def _node_of(pod: Pod) -> str:
     return ""
 
 
+def _age(pod: Pod) -> tuple[bool, str, str]:
+    created = pod.metadata.creation_timestamp
+    return not pod.spec.node_name, str(created), pod.metadata.name
+
+
 def _report(
     ref: Ref,
     daemons: Body,
     by_node: dict[str, list[Pod]],
+    nodes: Set[str],
     wanted: set[str],
-    available: set[str],
     digest: str,
+    now: datetime,
 ) -> Iterator[Step]:
-    groups = [by_node[node] for node in wanted & by_node.keys()]
-    # if the pod of a node is being replaced, the available one counts
-    running = [max(group, key=lambda pod: (is_active(pod), is_ready(pod))) for group in groups]
-    ready = sum(map(is_ready, running))
-    serving = sum(any(pod.metadata.name in available for pod in group) for group in groups)
+    # the oldest pod of a node counts, also while another takes its place
+    running = [min(by_node[node], key=_age) for node in wanted & by_node.keys()]
+    serving = len(availability(running, daemons, now)[0])
     status = {
         "observedGeneration": daemons["metadata"].get("generation"),
         "currentNumberScheduled": len(running),
         "desiredNumberScheduled": len(wanted),
-        "numberMisscheduled": len(by_node.keys() - wanted - {""}),
-        "numberReady": ready,
+        "numberMisscheduled": len((nodes & by_node.keys()) - wanted),
+        "numberReady": sum(map(is_ready, running)),
         "numberAvailable": serving or None,
         "numberUnavailable": len(wanted) - serving or None,
         "updatedNumberScheduled": (
-            sum(any(rollout.is_current(daemons, pod, digest) for pod in group) for group in groups)
-            or None
+            sum(rollout.is_current(daemons, pod, digest) for pod in running) or None
         ),
     }
     yield set_status(ref, daemons["metadata"]["uid"], status)

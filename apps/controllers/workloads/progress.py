@@ -13,6 +13,7 @@ from apps.controllers.workloads.replicas import REPLICA_FAILURE
 Body = dict[str, Any]
 
 COMPLETE: Final = "NewReplicaSetAvailable"
+_TIMED_OUT: Final = "ProgressDeadlineExceeded"
 #: Reasons that are written before the counts of a status are.
 _FIRST: Final = ("DeploymentPaused", "DeploymentResumed", "NewReplicaSetCreated")
 #: Counts of a status that a rollout changes, and whether it increases them.
@@ -79,6 +80,8 @@ def _progressing(
 ) -> Body | None:
     before = _existing_condition(deployment, "Progressing")
     if deployment["spec"].get("paused"):
+        if before.get("reason") == _TIMED_OUT:
+            return before
         why = ("DeploymentPaused", "Deployment is paused")
         return _condition(deployment, "Progressing", "Unknown", *why, now)
     if new is None:
@@ -102,7 +105,7 @@ def _progressing(
         return _condition(deployment, "Progressing", "True", *why, now, renewed=True)
     end = _timeout(deployment, before)
     if end is not None and now >= end:
-        why = ("ProgressDeadlineExceeded", f"{name} has timed out progressing.")
+        why = (_TIMED_OUT, f"{name} has timed out progressing.")
         return _condition(deployment, "Progressing", "False", *why, now)
     return before
 

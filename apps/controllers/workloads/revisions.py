@@ -95,6 +95,16 @@ def keep_history(
         yield Delete(_REVISIONS, metadata["namespace"], metadata["name"])
 
 
+def at_revision(cache: ControllerCache, workload: Body, key: str) -> Body:
+    """The workload with the template of the revision with this key, if that is kept."""
+    for revision in _revisions(cache, workload):
+        if _key(workload, revision) == key:
+            template = {**revision["data"]["spec"]["template"]}
+            template.pop("$patch", None)
+            return {**workload, "spec": {**workload["spec"], "template": template}}
+    return workload
+
+
 def _revisions(cache: ControllerCache, workload: Body) -> list[Body]:
     """The revisions of the workload, oldest first."""
     owned = cache.owned_by(workload["metadata"]["uid"])

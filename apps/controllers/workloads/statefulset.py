@@ -14,7 +14,12 @@ from apps.controllers.controller import Controller, ReportedWrite, Step
 from apps.controllers.events.writer import PendingEvent
 from apps.controllers.workloads import claim_owners
 from apps.controllers.workloads.ownership import claim_pods, map_object, map_pods, own_pods
-from apps.controllers.workloads.revisions import current_key, keep_history, map_revisions
+from apps.controllers.workloads.revisions import (
+    at_revision,
+    current_key,
+    keep_history,
+    map_revisions,
+)
 from apps.controllers.workloads.templates import REVISION_LABEL, new_pod
 from apps.controllers.writes import (
     BURST,
@@ -22,6 +27,7 @@ from apps.controllers.writes import (
     delete_pod,
     is_active,
     is_ready,
+    is_unfinished,
     object_reference,
     set_status,
 )
@@ -48,11 +54,12 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
             yield from claimed
             return
         used = {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()}
+        used.add(_current_revision(stateful, revision))
         yield from keep_history(cache, stateful, revision, used)
         yield from claim_owners.update(cache, stateful, pods)
         yield from _step(cache, stateful, pods, available, revision)
     yield from later
-    yield from _report(ref, stateful, pods, available, revision)
+    yield from _report(ref, stateful, pods, revision, now)
 
 
 def _by_ordinal(stateful: Body, pods: list[Pod]) -> dict[int, Pod]:
@@ -86,7 +93,10 @@ def _step(
         pod = pods.get(ordinal)
         if pod is None:
             yield from _missing_claims(cache, stateful, ordinal)
-            yield _create_member(stateful, ordinal, revision)
+            kept = ordinal < first + _partition(stateful)
+            key = _current_revision(stateful, revision) if kept else revision
+            versioned = at_revision(cache, stateful, key) if key != revision else stateful
+            yield _create_member(versioned, ordinal, key)
             created += 1
         elif pod.status.phase in ("Succeeded", "Failed") and not pod.metadata.deletion_timestamp:
             yield _delete_member(stateful, pod)
@@ -108,15 +118,28 @@ def _replace(
     """Delete one pod of an older template, the highest ordinal first."""
     if _strategy(stateful) != "RollingUpdate":
         return
-    rolling = stateful["spec"]["updateStrategy"].get("rollingUpdate") or {}
-    partition = rolling.get("partition", 0)
+    partition = wanted.start + _partition(stateful)
     for ordinal in reversed(wanted):
         pod = pods.get(ordinal)
-        if ordinal < partition or pod is None or pod.metadata.name not in available:
+        if ordinal < partition or pod is None:
             return
-        if pod.metadata.labels.get(REVISION_LABEL) != revision:
+        is_old = pod.metadata.labels.get(REVISION_LABEL) != revision
+        if is_old and not pod.metadata.deletion_timestamp:
             yield _delete_member(stateful, pod)
             return
+        if pod.metadata.name not in available:
+            return
+
+
+def _partition(stateful: Body) -> int:
+    """How many pods, the first ones, keep the template of before."""
+    rolling = (stateful["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return int(rolling.get("partition") or 0)
+
+
+def _current_revision(stateful: Body, revision: str) -> str:
+    """The revision from which the status says that a rollout goes to `revision`."""
+    return str((stateful.get("status") or {}).get("currentRevision") or revision)
 
 
 def _strategy(stateful: Body) -> str:
@@ -205,13 +228,15 @@ def _reported_claim(stateful: Body, claim: Create, name: str, ordinal: int) -> R
 
 
 def _report(
-    ref: Ref, stateful: Body, pods: Mapping[int, Pod], available: set[str], revision: str
+    ref: Ref, stateful: Body, pods: Mapping[int, Pod], revision: str, now: datetime
 ) -> Iterator[Step]:
     active = [pod for pod in pods.values() if is_active(pod)]
-    ready = sum(map(is_ready, active))
+    # a pod that is being deleted still serves
+    unfinished = [pod for pod in pods.values() if is_unfinished(pod)]
+    ready, (available, _) = sum(map(is_ready, unfinished)), availability(unfinished, stateful, now)
     revisions = [pod.metadata.labels.get(REVISION_LABEL) for pod in active]
     updated = revisions.count(revision)
-    before = (stateful.get("status") or {}).get("currentRevision") or revision
+    before = _current_revision(stateful, revision)
     # only a rolling update makes the new revision the current one
     complete = updated == ready == len(pods) and _strategy(stateful) == "RollingUpdate"
     current = revision if complete else before

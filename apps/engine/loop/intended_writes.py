@@ -123,10 +123,7 @@ class IntendedWrites:
         else:
             note += " (in kube-scheduler memory)."
         reference = pod_reference(victim.namespace, victim.name, victim.uid, victim.version)
-        preemptor = _pod_reference(decision)
-        yield from self._event(
-            reference, record, "Preempted", note, "Preempting", related=preemptor
-        )
+        yield from self._event(reference, record, "Preempted", note, "Preempting")
 
     def _delete_victim(self, record: DecisionRecord, victim: Eviction) -> Iterator[Write]:
         condition = {
@@ -149,10 +146,9 @@ class IntendedWrites:
         action: str,
         *,
         warning: bool = False,
-        related: Mapping[str, str] | None = None,
     ) -> Iterator[Write]:
         profile = record.decision.profile
-        event = PendingEvent(pod, reason, note, profile, action, warning=warning, related=related)
+        event = PendingEvent(pod, reason, note, profile, action, warning=warning)
         yield from self._write_event(event, record.at)
 
     def _write_event(self, event: PendingEvent, now: datetime) -> Iterator[Write]:

@@ -48,7 +48,7 @@ def main() -> int:
         expected = theirs.tell()
     # at the same second of a minute, as CronJobs go by minutes
     with our_world(theirs.began) as ours:
-        told = Telling(ours, chosen, theirs.took).tell()
+        told = Telling(ours, chosen, theirs.moments).tell()
     return _report([each.name for each in chosen], expected, told, options.show)
 
 

@@ -82,7 +82,7 @@ class Looks:
     def _plain(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                self._text(name): "<version>" if name == "resourceVersion" else self._plain(each)
+                self._text(name): self._part(name, each)
                 for name, each in value.items()
                 if name not in _DROPPED
             }
@@ -90,6 +90,14 @@ class Looks:
             items = [self._plain(each) for each in value]
             return sorted(items, key=_text) if items and isinstance(items[0], dict) else items
         return self._text(value) if isinstance(value, str) else value
+
+    def _part(self, name: str, value: Any) -> Any:
+        if name == "resourceVersion":
+            return "<version>"
+        if name == "conditions" and isinstance(value, list):
+            # in the order in which they changed
+            return [self._plain(each) for each in value]
+        return self._plain(value)
 
     def _text(self, text: str) -> str:
         for digest, name in self.hashes.items():

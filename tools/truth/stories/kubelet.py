@@ -5,7 +5,7 @@ It does one thing in each namespace at a time, so that the controllers come to r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from ipaddress import ip_address
 from typing import Any
 from zlib import crc32
@@ -15,23 +15,25 @@ from tools.truth.stories.worlds import World, list_all, path_of, timestamp
 
 Body = dict[str, Any]
 #: What becomes of a pod: "Pending", "Running" (not ready), "Ready", "Succeeded" or "Failed",
-#: the last one with an exit code after a colon, if it is not 1.
+#: the last one with an exit code after a colon, if it is not 1. "Silent" is a kubelet that does
+#: nothing about it, also if it is deleted.
 Fate = Callable[[Body], str]
 
 _POD_ADDRESSES = int(ip_address("10.0.0.0"))
 _STRATEGIC = "strategic-merge-patch+json"
 
 
-def act(world: World, fates: dict[str, Fate]) -> bool:
-    """Move one pod of each namespace on; whether there was one.
+def act(world: World, fates: dict[str, Fate], crowds: Container[str] = ()) -> bool:
+    """Move one pod of each namespace on, of `crowds` all; whether there was one.
 
     `fates` are by namespace.
     """
     moved: set[str] = set()
     for pod in sorted(list_all(world, "Pod"), key=_order):
         namespace = pod["metadata"]["namespace"]
-        concerned = namespace in fates and namespace not in moved and pod["spec"].get("nodeName")
-        if concerned and _move(world, pod, fates[namespace](pod)):
+        concerned = namespace in fates and pod["spec"].get("nodeName")
+        waits = namespace in moved and namespace not in crowds
+        if concerned and not waits and _move(world, pod, fates[namespace](pod)):
             moved.add(namespace)
     return bool(moved)
 
@@ -59,6 +61,8 @@ def _move(world: World, pod: Body, fate: str) -> bool:
     path = path_of(kinds.POD, metadata["namespace"], metadata["name"])
     phase = (pod.get("status") or {}).get("phase", "Pending")
     has_ended = phase in ("Succeeded", "Failed")
+    if fate == "Silent":
+        return False
     if metadata.get("deletionTimestamp"):
         # what waits for a finalizer only is not the kubelet's business
         if not metadata.get("deletionGracePeriodSeconds"):

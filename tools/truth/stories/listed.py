@@ -58,14 +58,16 @@ RULES = (
         places=r"Node .*\.spec\.taints.*\.timeAdded",
     ),
     Rule(
-        "`FailedBinding`, `WaitForFirstConsumer` and `ProvisioningFailed` are counted",
-        counts="FailedBinding|WaitForFirstConsumer|ProvisioningFailed",
+        "`FailedBinding`, `VolumeMismatch`, `WaitForFirstConsumer` and `ProvisioningFailed` are",
+        counts="FailedBinding|VolumeMismatch|WaitForFirstConsumer|ProvisioningFailed"
+        "|FailedResourceClaimCreation",
     ),
     Rule(
         "an autoscaler is looked at every 15 s",
         counts="FailedGet.*|FailedComputeMetricsReplicas",
     ),
     Rule("a budget is looked at", counts="NoPods", one_sided="NoPods"),
+    Rule("a pod with several budgets", one_sided="MultiplePodDisruptionBudgets"),
     Rule("a CronJob that may not run twice", counts="JobAlreadyActive|UnexpectedJob"),
     Rule(
         "a pod is tried before its new claims are bound",
@@ -75,6 +77,9 @@ RULES = (
         "StatefulSets with `maxUnavailable`",
         places=r"StatefulSet .*\.rollingUpdate\.maxUnavailable",
     ),
+    # no story tells of these
+    Rule("an object whose owners never existed is garbage"),
+    Rule("Secrets of the type `kubernetes.io/service-account-token`"),
     _REFUSED,
     _TRIED,
     _PROVISIONED,

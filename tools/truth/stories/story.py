@@ -49,6 +49,14 @@ class EachPod:
 
 
 @dataclass(frozen=True)
+class Evict:
+    """Evict the first pods that have these labels, by name; the answers are compared, too."""
+
+    labels: dict[str, str]
+    count: int = 100
+
+
+@dataclass(frozen=True)
 class Play:
     """From now on the kubelets do something else with the pods of the story."""
 
@@ -67,7 +75,7 @@ class NextMinute:
     """The step lasts until the middle of the next minute."""
 
 
-Act = Create | Patch | Delete | EachPod | Play | Wait | NextMinute
+Act = Create | Patch | Delete | EachPod | Evict | Play | Wait | NextMinute
 
 
 @dataclass(frozen=True)
@@ -79,3 +87,5 @@ class Story:
     fate: Fate = lambda _: "Ready"
     #: its own nodes, Ready before the first step: "ab" for a.STORY and b.STORY
     nodes: str = ""
+    #: its kubelets act on all pods at once
+    crowd: bool = False

@@ -15,6 +15,7 @@ from tools.truth.stories.story import (
     Create,
     Delete,
     EachPod,
+    Evict,
     NextMinute,
     Patch,
     Play,
@@ -45,6 +46,8 @@ KINDS = (
     "EndpointSlice",
     "ServiceAccount",
     "ConfigMap",
+    "ClusterRole",
+    "ResourceClaim",
     "PersistentVolumeClaim",
     "PersistentVolume",
     "ResourceQuota",
@@ -59,6 +62,7 @@ _STEP_SECONDS = 4
 _REGISTERING = timedelta(seconds=8)
 #: Kubelets and controllers that still act after so many rounds would never stop.
 _MOST_ROUNDS = 400
+_TICK = timedelta(seconds=1)
 #: Real nodes without a heartbeat for 40 s are lost.
 _BEAT_EVERY = timedelta(seconds=10)
 
@@ -66,22 +70,25 @@ _BEAT_EVERY = timedelta(seconds=10)
 class Telling:
     """Stories that are told to one cluster.
 
-    ``took``: how long each step took in another cluster, which it lasts here, too: what happens
-    after a while has happened in both, or in none.
+    ``moments``: when something was done or looked at in another cluster. It is here at the same
+    time: what happens after a while, or each minute, has happened in both, or in none.
     """
 
     def __init__(
-        self, world: World, stories: Sequence[Story], took: Sequence[timedelta] = ()
+        self, world: World, stories: Sequence[Story], moments: Sequence[timedelta] = ()
     ) -> None:
         self._world = world
         self._stories = stories
-        self._least = took
+        self._given = moments
         self.began = world.now()
-        #: how long the preparation and each step took
-        self.took: list[timedelta] = []
+        #: since then, of each story in each step, and at last of the step
+        self.moments: list[timedelta] = []
         self._fates = {story.name: story.fate for story in stories}
         self._looks = {story.name: Looks() for story in stories}
         self._told: dict[str, list[Appearance]] = {story.name: [] for story in stories}
+        self._crowds = {story.name for story in stories if story.crowd}
+        #: of the evictions of a step, by story
+        self._answers: dict[str, list[Body]] = {}
         self._beat_at = self.began
 
     def tell(self) -> dict[str, list[Appearance]]:
@@ -90,27 +97,39 @@ class Telling:
         for number in range(max(len(story.steps) for story in self._stories)):
             going = [story for story in self._stories if number < len(story.steps)]
             began = self._world.now()
-            ends = [self._end_of_step(began, timedelta(seconds=_STEP_SECONDS))]
+            ends = [began + timedelta(seconds=_STEP_SECONDS)]
             for story in going:
                 self._beat()
+                self._wait()
+                self._note()
                 for act in story.steps[number]:
                     ends.append(_end(act, began))
                     self._perform(story.name, act)
-            self._rest(max(ends))
+            self._rest(max(*ends, self._moment()))
+            self._note()
             objects, events = self._objects(), self._events()
             for story in going:
                 look = self._looks[story.name].appearance(objects[story.name], events[story.name])
+                if answers := self._answers.pop(story.name, None):
+                    # of pods with random names
+                    look["answers of evictions"] = sorted(answers, key=str)
                 self._told[story.name].append(look)
-            self.took.append(self._world.now() - began)
         return self._told
 
-    def _end_of_step(self, began: datetime, least: timedelta) -> datetime:
-        number = len(self.took)
-        return began + max([least, *self._least[number : number + 1]])
+    def _moment(self) -> datetime:
+        """When it is time for what comes next; in the first cluster at once."""
+        number = len(self.moments)
+        return self.began + max([timedelta(), *self._given[number : number + 1]])
+
+    def _wait(self) -> None:
+        while self._moment() - self._world.now() > _TICK:
+            self._world.pass_time(_TICK.total_seconds())
+
+    def _note(self) -> None:
+        self.moments.append(self._world.now() - self.began)
 
     def _prepare(self) -> None:
         """Create the nodes, which are Ready after a while, and the namespaces."""
-        began = self._world.now()
         self._world.settle()
         shared = node("shared", "")
         self._create({**shared, "metadata": {"name": "shared", "labels": SHARED}}, "")
@@ -119,24 +138,25 @@ class Telling:
                 self._create(node(name, story.name), story.name)
             metadata = {"name": story.name, "labels": {LABEL: story.name}}
             self._create({"kind": "Namespace", "metadata": metadata}, "")
-        self._rest(self._end_of_step(began, self._world.now() - began + _REGISTERING))
-        self.took.append(self._world.now() - began)
+        self._rest(max(self._world.now() + _REGISTERING, self._moment()))
+        self._note()
 
     def _rest(self, end: datetime) -> None:
         """Let time pass until then, and until all controllers and kubelets are at rest."""
         seen = ""
         for _ in range(_MOST_ROUNDS):
             self._beat()
-            version = self._world.settle()
+            version = self._world.settle(self._beat)
             if version != seen:
                 seen = version
                 for name, events in self._events().items():
                     self._looks[name].notice(events)
-                if kubelet.act(self._world, self._fates):
+                if kubelet.act(self._world, self._fates, self._crowds):
                     continue
-            if self._world.now() >= end:
+            missing = end - self._world.now()
+            if missing <= timedelta():
                 return
-            self._world.pass_time(1)
+            self._world.pass_time(min(missing, _TICK).total_seconds())
         raise RuntimeError("the cluster does not come to rest")
 
     def _beat(self) -> None:
@@ -174,17 +194,32 @@ class Telling:
                 self._request("DELETE", path_of(kinds.by_name(kind), story, name or story), options)
             case EachPod():
                 self._each_pod(story, act)
+            case Evict():
+                self._evict(story, act)
             case Play(fate):
                 self._fates[story] = fate
 
-    def _each_pod(self, story: str, act: EachPod) -> None:
+    def _evict(self, story: str, act: Evict) -> None:
+        for name in self._pods(story, act):
+            # the budget knows of the one before
+            self._world.settle(self._beat)
+            path = path_of(kinds.POD, story, name, "eviction")
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+            status, answer = self._world.request("POST", path, body)
+            told = {name: answer.get(name) for name in ("message", "reason", "details")}
+            self._answers.setdefault(story, []).append({"status": status, **told})
+
+    def _pods(self, story: str, act: EachPod | Evict) -> list[str]:
         names = [
             pod["metadata"]["name"]
             for pod in list_all(self._world, "Pod")
             if pod["metadata"]["namespace"] == story
             and act.labels.items() <= (pod["metadata"].get("labels") or {}).items()
         ]
-        for name in sorted(names)[: act.count]:
+        return sorted(names)[: act.count]
+
+    def _each_pod(self, story: str, act: EachPod) -> None:
+        for name in self._pods(story, act):
             path = path_of(kinds.POD, story, name, act.part)
             if act.patch is None:
                 self._request("DELETE", path, act.options)

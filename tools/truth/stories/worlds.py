@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,10 +42,11 @@ class World(Protocol):
     ) -> tuple[int, Body]:
         """Status and body of the answer; `form` is "json", or the form of a patch."""
 
-    def settle(self) -> str:
+    def settle(self, meanwhile: Callable[[], None] = lambda: None) -> str:
         """Let the controllers act until they have nothing to do at present.
 
-        Returns the version of the cluster, which another write changes.
+        Returns the version of the cluster, which another write changes. `meanwhile` is called
+        again and again where that takes a while.
         """
 
     def pass_time(self, seconds: float) -> None:
@@ -101,7 +102,7 @@ class Real:
         response = self._connection.getresponse()
         return response.status, json.loads(response.read() or b"{}")
 
-    def settle(self) -> str:
+    def settle(self, meanwhile: Callable[[], None] = lambda: None) -> str:
         began = since = time.monotonic()
         before = ""
         while time.monotonic() - since < _QUIET_SECONDS:
@@ -112,6 +113,7 @@ class Real:
             if version != before:
                 before, since = version, time.monotonic()
             time.sleep(_POLL_SECONDS)
+            meanwhile()
         return before
 
     def pass_time(self, seconds: float) -> None:
@@ -148,7 +150,7 @@ class Ours:
         status, _, answer = self._replay.send(step if body is None else {**step, "body": body})
         return status, answer if isinstance(answer, dict) else {"message": answer}
 
-    def settle(self) -> str:
+    def settle(self, meanwhile: Callable[[], None] = lambda: None) -> str:
         while self._engines.run(self.cluster.pk):
             pass
         self.cluster.refresh_from_db()

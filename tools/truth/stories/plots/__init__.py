@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from tools.truth.stories.plots import (
+    belongings,
     chains,
     cleaning,
     deployments,
     jobs,
     network,
     nodes,
+    operations,
     sets,
+    silence,
     stateful,
 )
 from tools.truth.stories.story import Story
@@ -25,4 +28,7 @@ STORIES: Final[tuple[Story, ...]] = (
     *nodes.STORIES,
     *cleaning.STORIES,
     *chains.STORIES,
+    *silence.STORIES,
+    *operations.STORIES,
+    *belongings.STORIES,
 )
