@@ -214,6 +214,8 @@ NOT_PAGES = {
     "logout": _POSTED,
     "film-frames": "JSON, for the page of the film",
     "placement-answers": "JSON, for the board of pods on nodes",
+    "lab-questions": _POSTED,
+    "lab-question": "the answer of the lab, with progress before; tested with its operation",
     "heat": "JSON, for the heat map of the cluster's page",
     "decision-card-svg": "a picture, which the card shows",
     "decision-card-text": "Markdown",

@@ -18,6 +18,7 @@ _NEEDED: Final[Mapping[str, Role]] = {
     "drain": Role.OPERATOR,
     "export": Role.VIEWER,
     "import": Role.OPERATOR,
+    "lab-question": Role.VIEWER,
     "preview": Role.ADMIN,
     "replay": Role.VIEWER,
     "undo": Role.OPERATOR,

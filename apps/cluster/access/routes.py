@@ -120,6 +120,8 @@ ROUTES: Final[Mapping[str, Mapping[str, Need]]] = {
     "film": {"GET": _VIEWER},
     "film-frames": {"GET": _VIEWER},
     "prospects": {"GET": _VIEWER},
+    "lab-questions": {"POST": _VIEWER},
+    "lab-question": {"GET": _VIEWER},
     "placement": {"GET": _VIEWER},
     "placement-answers": {"GET": _VIEWER},
     "events": {"GET": _VIEWER},

@@ -9,9 +9,11 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.administration.operations import lab_questions
 from apps.cluster.errors import ApiError
 from apps.cluster.models import Cluster
 from apps.dashboard.alike import group_alike
@@ -20,7 +22,7 @@ from apps.dashboard.forms.facts import FactsForm
 from apps.dashboard.forms.lab import LabForm
 from apps.dashboard.forms.yaml_problems import show_in_yaml, show_problem
 from apps.dashboard.queries.facts import facts_page
-from apps.dashboard.rendering import Request, cluster_page, render_page
+from apps.dashboard.rendering import Request, actor, cluster_page, render_page
 from apps.engine import queries
 from apps.engine.results.refusals import group_refusals
 from apps.engine.results.scores import score_matrix
@@ -66,6 +68,37 @@ def lab(request: Request, cluster: Cluster) -> HttpResponse:
         else:
             context["link"] = _build_link(cluster, query, context["base"])
     return render_page(request, "lab", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@cluster_page
+def start_question(request: Request, cluster: Cluster) -> HttpResponse:
+    """Ask about each node alone in an operation."""
+    form = LabForm(cluster, request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            started = lab_questions.start_question(
+                cluster,
+                form.cleaned_data["ask"],
+                form.build_request(),
+                nodes=form.cleaned_data["nodes"],
+                actor=actor(request),
+            )
+        except ApiError as refusal:
+            _show(form, refusal)
+        else:
+            return redirect("lab-question", cluster=cluster.name, number=started.pk)
+    context = {"cluster": cluster, "form": form, "max_rows": _MAX_ROWS}
+    return render_page(request, "lab", context, status=422)
+
+
+@require_GET
+@cluster_page
+def question(request: Request, cluster: Cluster, number: int) -> HttpResponse:
+    """The progress of a question that an operation answers, then the answer."""
+    operation, answer = lab_questions.get_question(cluster, number)
+    context = {"cluster": cluster, "operation": operation, "answer": answer}
+    return render_page(request, "lab_question", context)
 
 
 @require_GET

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +25,13 @@ from apps.studies.lab.configurations import LabConfiguration
 from apps.studies.rebuilding import PastState, rebuild_state_at, rebuild_state_before
 from apps.studies.rebuilding.allocating import collections_paused
 from apps.studies.rebuilding.following import nominate
+
+#: Called with the number of nodes done, the total, and what comes next.
+Progress = Callable[[int, int, str], None]
+
+
+def ignore_progress(done: int, total: int, message: str) -> None:
+    """The default for `progress`: does nothing."""
 
 
 @dataclass(frozen=True, slots=True)

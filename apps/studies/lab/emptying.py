@@ -15,7 +15,7 @@ from apps.scheduler.failure import handle_scheduling_failure, unreserve_and_forg
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.schedule_one import scheduling_cycle
 from apps.scheduler.scheduler import Scheduler
-from apps.studies.lab.base import LabAnswer, build_scheduler
+from apps.studies.lab.base import LabAnswer, Progress, build_scheduler, ignore_progress
 from apps.studies.lab.fitting import without_pods, without_preemption
 from apps.studies.lab.simulated_changes import (
     apply_changes,
@@ -73,6 +73,7 @@ def find_emptiable_nodes(
     nodes: Sequence[str] = (),
     limit: int = DEFAULT_NODES,
     user: str = "",
+    progress: Progress = ignore_progress,
 ) -> Emptying:
     """Try each of these nodes, or the `limit` ones with the fewest pods.
 
@@ -92,7 +93,10 @@ def find_emptiable_nodes(
     try:
         given = list(dict.fromkeys(nodes))[: limits.EMPTIED_NODES.highest]
         wanted = given or _emptiest(scheduler, limit)
-        alone = [_empty(scheduler, name, keeps=False) for name in wanted]
+        alone: list[EmptiedNode] = []
+        for name in wanted:
+            progress(len(alone), len(wanted), f"node {name}")
+            alone.append(_empty(scheduler, name, keeps=False))
         together = {
             each.node
             for each in alone

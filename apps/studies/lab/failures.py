@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from apps.cluster import limits
 from apps.cluster.errors import BadRequest
 from apps.cluster.models import Cluster
-from apps.studies.lab.base import Base, LabAnswer
+from apps.studies.lab.base import Base, LabAnswer, Progress, ignore_progress
 from apps.studies.lab.fitting import without_pods
 from apps.studies.lab.simulated_changes import Changes, LostPod, Origin, apply_changes
 from apps.studies.lab.simulation import (
@@ -71,7 +71,12 @@ class Failures(LabAnswer):
 
 
 def simulate_failures(
-    cluster: Cluster, request: SimulationRequest, nodes: Sequence[str], *, user: str = ""
+    cluster: Cluster,
+    request: SimulationRequest,
+    nodes: Sequence[str],
+    *,
+    user: str = "",
+    progress: Progress = ignore_progress,
 ) -> Failures:
     """Delete each of these nodes alone, by default every node of a small cluster.
 
@@ -84,10 +89,10 @@ def simulate_failures(
     if not limits.FAILED_NODES.admits(len(wanted)):
         most = limits.FAILED_NODES.highest
         raise BadRequest(f"nodes: name at most {most} nodes, not {len(wanted):,}")
-    failures = [
-        NodeFailure(name, _fail(base, name, request.seed, f"nodes[{index}]"))
-        for index, name in enumerate(wanted)
-    ]
+    failures = []
+    for index, name in enumerate(wanted):
+        progress(index, len(wanted), f"node {name}")
+        failures.append(NodeFailure(name, _fail(base, name, request.seed, f"nodes[{index}]")))
     return Failures(
         base,
         sorted(failures, key=lambda f: (-f.waiting, -len(f.lost), -f.moved, f.node)),
