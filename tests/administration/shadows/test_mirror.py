@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from apps.administration.clusters.forking import fork_cluster
+from apps.administration.clusters.lifecycle import resume
 from apps.administration.clusters.settings import change_settings
 from apps.administration.shadows.creating import create_shadow
 from apps.administration.shadows.following import FOLLOWED
@@ -18,6 +20,7 @@ from apps.cluster.writes import SITE_MANAGER, Actor
 from apps.cluster.writing import store
 from apps.engine.loop.engines import Engines
 from apps.engine.models import SecondOpinion
+from apps.studies.past.past_version import parse_past_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -188,3 +191,19 @@ def test_bindings_and_rejections_are_reviewed(shadow: Cluster) -> None:
     assert verdicts == {"small": "other-node", "large": "feasible", "largest": "same-reasons"}
     opinion = SecondOpinion.objects.get(name="large")
     assert opinion.message.startswith("n2 is feasible; rejected with: 0/2 nodes are available")
+
+
+def test_a_fork_of_a_shadow_is_scheduled_here(shadow: Cluster) -> None:
+    mirror = Mirror(shadow, FOLLOWED, "prod")
+    mirror.replace(Listed(NODES, [node("n1", 1)]))
+    mirror.change([changed(pod("a", 2))])
+    Engines().run(shadow.pk)
+    assert Pod.objects.get(cluster=shadow).node_name == ""
+    shadow.refresh_from_db()
+    fork = fork_cluster(shadow, parse_past_version(shadow, {}), "fork", user="ann")
+    resume(fork)
+    actor = Actor("ann", manager=SITE_MANAGER)
+    store.create(fork, NODES, {"metadata": {"name": "n2"}}, actor=actor)
+    Engines().run(fork.pk)
+    assert Pod.objects.get(cluster=fork).node_name == "n1"
+    assert Pod.objects.get(cluster=shadow).node_name == ""
