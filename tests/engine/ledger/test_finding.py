@@ -64,6 +64,7 @@ FOUND: list[tuple[dict[str, str], set[str]]] = [
     ({"reason": "Insufficient cpu"}, {"web-1", "vip", "big"}),
     ({"reason": "Insufficient"}, set()),
     ({"victim": "default/web-0"}, {"vip"}),
+    ({"victim": "*"}, {"vip"}),
     ({"attempt": "1"}, {"web-0", "web-1", "vip", "big"}),
     ({"min_attempt": "2"}, {"vip", "big"}),
     ({"since": "2000-01-01T00:00:00Z"}, {"web-0", "web-1", "vip", "big"}),
