@@ -763,3 +763,29 @@ def test_columns_of_lists_and_warnings_of_deprecated_versions(kube: Kube) -> Non
     unknown = {**job(queue="a", colour="red"), "apiVersion": "batch.volcano.sh/v1beta1"}
     both = kube.post(f"{deprecated}?fieldValidation=Warn", unknown).headers["Warning"]
     assert both == '299 - "Use v1 instead.", 299 - "unknown field \\"spec.colour\\""'
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"queue": None}, 'spec.queue in body must be of type string: "null"'),
+        ({"queue": "a", "free": None}, 'spec.free in body must be of type object: "null"'),
+        (None, 'spec in body must be of type object: "null"'),
+        # it has a default
+        ({"queue": "a", "replicas": None}, ""),
+    ],
+)
+def test_an_apply_sets_no_field_to_null(kube: Kube, spec: Any, message: str) -> None:
+    kube.post(CRDS, JOBS)
+    path = "/apis/batch.volcano.sh/v1/namespaces/default/jobs"
+    body = {"apiVersion": "batch.volcano.sh/v1", "kind": "Job", "metadata": {"name": "j"}}
+    answer = kube.request(
+        "PATCH",
+        f"{path}/j?fieldManager=m",
+        {**body, "spec": spec},
+        content_type="application/apply-patch+yaml",
+    )
+    assert answer.status_code == (422 if message else 201)
+    causes = (answer.json().get("details") or {}).get("causes") or []
+    expected = [f'Invalid value: "null": {message}'] if message else []
+    assert [each["message"] for each in causes] == expected

@@ -20,9 +20,10 @@ from apps.cluster.ownership.managers import Manager
 from apps.cluster.ownership.paths import display
 from apps.cluster.ownership.writes import Applying
 from apps.cluster.schema import ShapeError, convert, decode
-from apps.cluster.schema.definitions import is_custom
+from apps.cluster.schema.definitions import is_custom, structural
 from apps.cluster.schema.go_types import print_value
 from apps.cluster.validation.causes import format_value, invalid
+from apps.cluster.validation.custom_objects import find_nulls
 from apps.cluster.warnings.objects import warnings_of
 from apps.cluster.writing import store
 from apps.cluster.writing.webhook_calls import webhooks_of
@@ -61,6 +62,7 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
     )
     kind = call.resource.kind
     to_version = partial(in_api_version, kind, call=webhooks_of(call.cluster))
+    nulls = _find_nulls(call)
     applying = Applying(kind, manager, applied, options.force, to_version)
     _check_lists(call, applying)
     warnings: list[str] = []
@@ -73,6 +75,8 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
         if version:
             body = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
         check_name(call, body)
+        if nulls:
+            raise Invalid(kind.name, call.target.name, nulls, kind.group)
         return body
 
     try:
@@ -82,6 +86,8 @@ def _apply(call: Call, options: WriteOptions) -> Answer:
         if call.target.subresource:
             raise
     body = _new_object(call, applied)
+    if nulls:
+        raise Invalid(kind.name, call.target.name, nulls, kind.group)
     created = store.create(
         call.cluster,
         call.resource.kind,
@@ -115,6 +121,17 @@ def _read_applied(call: Call) -> Body:
     if not is_custom(resource.definition):
         _restore_empty(applied, decoded.body)
     return resource.from_wire(decoded.body)
+
+
+def _find_nulls(call: Call) -> list[Cause]:
+    """Why an apply is refused that sets fields of a custom object to null.
+
+    Other writes drop such fields, and so does this one where they have a default.
+    """
+    definition = call.resource.definition
+    if not is_custom(definition):
+        return []
+    return list(find_nulls(structural(definition), read_apply(call.raw)))
 
 
 def _restore_empty(said: Any, decoded: Any) -> None:

@@ -70,6 +70,28 @@ def validate_default(schema: Schema, value: Any) -> Causes:
         yield Cause(cause.reason, cause.message.replace("<nil>", "", 1), field)
 
 
+def find_nulls(schema: Schema, value: Any, path: str = "") -> Causes:
+    """The nulls in an applied object for fields that have no default and cannot be null."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from find_nulls(schema.get("items") or {}, item, f"{path}[{index}]")
+    if not isinstance(value, Mapping):
+        return
+    properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    for name, item in value.items():
+        inner = properties.get(name, others)
+        if not isinstance(inner, Mapping) or (not path and name == "metadata"):
+            continue
+        if item is None and not inner.get("nullable") and inner.get("default") is None:
+            yield _type_error(_join(path, name), "null", _wanted(inner))
+        else:
+            yield from find_nulls(inner, item, _join(path, name))
+
+
+def _wanted(schema: Schema) -> str:
+    return "integer,string" if schema.get(_INT_OR_STRING) else str(schema.get("type", ""))
+
+
 def _without_marks(schema: Any) -> Any:
     """A schema in which values that may be an int or a text have only the types it names."""
     if isinstance(schema, list):
