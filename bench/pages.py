@@ -219,6 +219,9 @@ def measure(paths: dict[str, str], port: int, times: int) -> None:
             response = asked.getresponse()
             size = len(response.read())
             taken.append((time.perf_counter() - began) * 1000)
+        if response.status == HTTPStatus.BAD_REQUEST:
+            print(f"{name} refuses what this cluster has too much of", file=sys.stderr)
+            continue
         if response.status != 200:
             sys.exit(f"{name}: {path} returned {response.status}")
         first, *rest = taken
