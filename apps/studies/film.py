@@ -285,6 +285,8 @@ def _apply(state: _State, change: LoggedChange, happened: dict[str, list[LoggedC
         return
     before = state.pods.get(change.uid)
     after = None if gone else decode_pod(change.version, change.text)
+    if after is None and not gone:
+        return
     if text := _describe(change, before, after):
         happened.setdefault(text, []).append(change)
     if after is None:

@@ -295,10 +295,12 @@ def _is_ending(change: HistoricChange) -> bool:
     return bool(_condition(change.object, "DisruptionTarget"))
 
 
+#: Controllers that delete pods only if there are too many.
+_SCALING_DOWN: Final = ("replicaset-controller", "replication-controller")
 #: Which pods of an owner ended, and which were created, in the order of the log. The end of a pod
 #: is the first change with a deletion timestamp, or its deletion.
 _OF_OWNER: Final = """
-    SELECT c.uid, c.type = 'ADDED' FROM cluster_history c
+    SELECT c.uid, c.type = 'ADDED', c."user" FROM cluster_history c
     WHERE c.cluster_id = %(cluster)s AND c.version BETWEEN %(first)s AND %(last)s
         AND c.kind = 'Pod' AND (c.type <> 'MODIFIED'
             OR c."object" #> '{metadata,deletionTimestamp}' IS NOT NULL)
@@ -311,7 +313,8 @@ def _pair(cluster: Cluster, owner: str, version: int) -> dict[UUID, UUID]:
     """The pods of an owner that ended around a version -> the pods created in their place.
 
     An owner creates a pod for each that has begun to end, in any order: the first is paired with
-    the first. One that creates the new pod first, as in a rolling update, replaces none.
+    the first. One that creates the new pod first, as in a rolling update, replaces none; nor is a
+    pod replaced that its owner deleted for a lower number of replicas.
     """
     parameters: dict[str, Any] = {
         "cluster": cluster.pk,
@@ -325,13 +328,14 @@ def _pair(cluster: Cluster, owner: str, version: int) -> dict[UUID, UUID]:
     ended: dict[UUID, None] = {}
     waiting: deque[UUID] = deque()
     pairs: dict[UUID, UUID] = {}
-    for uid, is_new in rows:
+    for uid, is_new, user in rows:
         if is_new:
             if waiting:
                 pairs[waiting.popleft()] = uid
         elif uid not in ended:
             ended[uid] = None
-            waiting.append(uid)
+            if user not in _SCALING_DOWN:
+                waiting.append(uid)
     return pairs
 
 

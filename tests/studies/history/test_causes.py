@@ -145,6 +145,25 @@ def test_a_drain_a_preemption_and_more_replicas_are_causes(cluster: Cluster) -> 
     assert victims and all("pod default/vip found no node" in step.text for step in victims)
 
 
+def test_a_pod_that_was_one_too_many_has_no_replacement(cluster: Cluster) -> None:
+    create_workload(cluster, 2)
+    for replicas in (1, 2):
+
+        def scale(body: dict[str, Any], replicas: int = replicas) -> dict[str, Any]:
+            return {**body, "spec": {**body["spec"], "replicas": replicas}}
+
+        kind = kinds.by_name("ReplicaSet")
+        store.write(cluster, [Update(kind, "default", "web", scale)], actor=ALICE)
+        pass_time(cluster, 40)
+    gone = HistoricChange.objects.get(cluster=cluster, kind="Pod", type="DELETED")
+    assert texts(cluster, gone.uid)[-2:] == [
+        "alice: ReplicaSet default/web was scaled from 2 to 1",
+        f"replicaset-controller: pod default/{gone.name} was deleted",
+    ]
+    newest = Pod.objects.filter(cluster=cluster).latest("pk")
+    assert texts(cluster, newest.uid)[0] == "alice: ReplicaSet default/web was scaled from 1 to 2"
+
+
 def test_a_pod_of_its_own_and_an_unknown_one(cluster: Cluster) -> None:
     create_pods(cluster, pod("lone"))
     Engines().run(cluster.pk)
