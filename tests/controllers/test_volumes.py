@@ -274,3 +274,22 @@ def test_an_ephemeral_volume_does_not_take_a_claim_of_its_name(lab: Lab) -> None
         "ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p "
         "(pod is not owner)"
     )
+
+
+def test_a_claim_that_has_lost_its_volume_says_so(lab: Lab) -> None:
+    storage_class(lab, provisioner="kubernetes.io/no-provisioner")
+    volume(lab, "only", "9Gi")
+    claim(lab)
+    lab.settle()
+    assert bound(lab)
+    lab.delete(VOLUME, "only")
+    lab.change(VOLUME, "only", without_finalizers)
+    lab.settle()
+    status = lab.get("PersistentVolumeClaim", "data")["status"]
+    assert status == {"phase": "Lost"}
+    (event,) = lab.events("ClaimLost")
+    assert event["message"].startswith("Bound claim has lost its PersistentVolume.")
+
+
+def without_finalizers(body: Body) -> Body:
+    return {**body, "metadata": {**body["metadata"], "finalizers": []}}

@@ -103,7 +103,10 @@ def reconcile(cache: ControllerCache, ref: Ref, now: datetime) -> Iterator[Step]
         yield from _unprotect(cache, ref, claim)
     elif is_bound(claim):
         if cache.get((VOLUME, "", claim.spec.volume_name), Volume) is None:
-            yield set_status(ref, claim.metadata.uid, {"phase": "Lost"})
+            lost = {"phase": "Lost", "accessModes": None, "capacity": None}
+            yield set_status(ref, claim.metadata.uid, lost)
+            note = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+            yield _event(ref, claim, "ClaimLost", note, warning=True)
     else:
         yield from _bind(cache, ref, claim)
 

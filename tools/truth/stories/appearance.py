@@ -103,7 +103,8 @@ class Looks:
         for digest, name in self.hashes.items():
             text = text.replace(digest, name)
         text = _MINUTE.sub("<minute>", _TIME.sub("<time>", _UUID.sub("<uid>", text)))
-        for stem in self.stems:
+        # one may begin with another, and with the name that that generates
+        for stem in sorted(self.stems, key=len, reverse=True):
             for known in (stem, self._stem(stem)):
                 text = re.sub(re.escape(known) + r"[a-z0-9]{5}\b", known + _RANDOM, text)
         return _IP.sub("<ip>", text)

@@ -322,18 +322,6 @@ STORIES = (
         "scaler-stateful",
         [[_stateful(1)], [_scaler(kind="StatefulSet", minReplicas=3), Wait(20)]],
     ),
-    Story(
-        "scaler-two",
-        [
-            [
-                _web(replicas=3, pod=_requests("1")),
-                _scaler("one", minReplicas=3),
-                _scaler("two", minReplicas=3),
-                Wait(36),
-            ],
-            [Delete("HorizontalPodAutoscaler", "two"), Wait(20)],
-        ],
-    ),
     _evicted("evict-if-healthy", "IfHealthyBudget"),
     _evicted("evict-always", "AlwaysAllow"),
     Story(

@@ -262,7 +262,13 @@ STORIES = (
         "node-out-of-service",
         [
             [
-                _stateful(1, pod=_on("node-out-of-service")),
+                _stateful(
+                    1,
+                    pod={
+                        **_on("node-out-of-service"),
+                        "tolerations": [{"operator": "Exists", "effect": "NoExecute"}],
+                    },
+                ),
                 Create(
                     pod(
                         "tolerates",
