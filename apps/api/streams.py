@@ -24,7 +24,7 @@ from apps.api.kubernetes.custom import parse_custom
 from apps.api.kubernetes.discovery import unknown_path
 from apps.api.kubernetes.errors import WrongMethod
 from apps.api.kubernetes.finding import Resolved, find_cluster
-from apps.api.kubernetes.presenting import present_object
+from apps.api.kubernetes.presenting import present_object, warning_header
 from apps.api.kubernetes.views import find_handler, refusal_response
 from apps.api.kubernetes.watching import BATCH, Watch, error_line
 from apps.api.sending import send_from_thread
@@ -61,8 +61,10 @@ async def watch(
     Ends when the client disconnects, or at the timeout.
     """
     accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+    deprecation = ""
     try:
         call = await _run_in_thread(lambda: _call(scope, match, user, accept))
+        deprecation = call.resource.deprecation
         if call.target.name and not call.target.watch:
             # a single object cannot be watched: the parameter is ignored
             return await _respond(
@@ -70,6 +72,8 @@ async def watch(
             )
         stream = Watch(call, watching.watch_options(call))
     except ApiError as refusal:
+        if deprecation:
+            refusal.warnings = [deprecation, *refusal.warnings]
         return await _respond(send, refusal_response(refusal, accept))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
     streaming = asyncio.ensure_future(_send_events(stream, send))
@@ -90,8 +94,10 @@ async def _send_events(stream: Watch, send: Send) -> None:
     cluster = stream.call.cluster.pk
     # subscribe before the first read, so that no change is missed
     async with listener().subscribe(cluster) as subscription:
-        kind = watching.content_type(stream.call.media)
-        await send(_start(200, [(b"content-type", kind.encode())]))
+        headers = [(b"content-type", watching.content_type(stream.call.media).encode())]
+        if deprecation := stream.call.resource.deprecation:
+            headers.append((b"warning", warning_header([deprecation]).encode("latin-1")))
+        await send(_start(200, headers))
         try:
             if stream.is_empty:
                 raise _Ended

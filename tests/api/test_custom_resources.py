@@ -789,3 +789,14 @@ def test_an_apply_sets_no_field_to_null(kube: Kube, spec: Any, message: str) -> 
     causes = (answer.json().get("details") or {}).get("causes") or []
     expected = [f'Invalid value: "null": {message}'] if message else []
     assert [each["message"] for each in causes] == expected
+
+
+def test_documents_say_by_which_fields_objects_are_selected(kube: Kube) -> None:
+    definition = copy.deepcopy(JOBS)
+    definition["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.queue"}]
+    kube.post(CRDS, definition)
+    name = definition["spec"]["versions"][0]["name"]
+    schemas = kube.get(f"/openapi/v3/apis/batch.volcano.sh/{name}").json()["components"]["schemas"]
+    for kind in ("Job", "JobList"):
+        schema = schemas[f"sh.volcano.batch.{name}.{kind}"]
+        assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.queue"}]

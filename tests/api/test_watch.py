@@ -215,6 +215,18 @@ def test_a_wrong_watch_is_refused(kube: Kube, path: str, status: int, told_: str
     assert told_ in json.loads(answer[2])["message"]
 
 
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("timeoutSeconds=1", 200), ("resourceVersion=0&sendInitialEvents=true", 422)],
+)
+def test_a_watch_of_a_deprecated_kind_has_its_warning(kube: Kube, query: str, status: int) -> None:
+    path = f"{kube.root}/api/v1/namespaces/default/endpoints?watch=1&{query}"
+    answer = asyncio.run(request_stream(path, kube.headers))
+    assert answer[0] == status
+    headers = {name.lower(): value for name, value in answer[1].items()}
+    assert "v1 Endpoints is deprecated in v1.33+" in headers["warning"]
+
+
 def test_an_anonymous_request_watches_nothing(anonymous: Kube, kube: Kube, key: str) -> None:
     kube.post(PODS, pod("p1"))
     for headers in ({}, {"authorization": "Bearer nobody"}, {"cookie": "sessionid=nobody"}):

@@ -44,6 +44,7 @@ _CONDITIONS: Final = {
 }
 #: The cells of a quota that show what is counted.
 _COUNTED: Final = ("Request", "Limit")
+_APPROVED: Final = "KubernetesAPIApprovalPolicyConformant"
 _PROTOBUF: Final = ", application/vnd.kubernetes.protobuf"
 _EMPTY: Final = re.compile(r"(?<= value: )(?:\[\]|\{\})(?=: )")
 
@@ -162,7 +163,24 @@ def _without_protobuf(answer: Body, request: Request) -> Body:
     return {**answer, "body": {**body, "message": body["message"].removesuffix(_PROTOBUF)}}
 
 
+def _without_approval(answer: Body, request: Request) -> Body:
+    """Definitions without the condition of their approval, and without its owner."""
+
+    def change(value: Body) -> Body:
+        kept = {name: each for name, each in value.items() if _APPROVED not in name}
+        conditions = kept.get("conditions")
+        if isinstance(conditions, list):
+            known = [each for each in conditions if each.get("type") != _APPROVED]
+            kept["conditions"] = known
+        return kept
+
+    if request.kind not in ("definition", "CustomResourceDefinition"):
+        return answer
+    return {**answer, "body": _each(answer["body"], change)}
+
+
 RULES: Final = (
+    Rule("a CustomResourceDefinition of a group of Kubernetes", _without_approval),
     Rule("what cannot be read is answered with protobuf", _without_protobuf),
     Rule("warnings about an object are also sent when", _without_warnings),
     Rule("the server keeps notes of its own", _without_notes_of_server),

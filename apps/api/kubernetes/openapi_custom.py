@@ -11,6 +11,7 @@ from apps.cluster.schema.definitions import DEFINITIONS, Schema, published, refe
 Body = dict[str, Any]
 
 GVK: Final = "x-kubernetes-group-version-kind"
+_SELECTABLE: Final = "x-kubernetes-selectable-fields"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _DELETE_OPTIONS: Final = f"{_META}.DeleteOptions"
 _CONVENTIONS: Final = (
@@ -59,8 +60,10 @@ def definitions(resource: Resource) -> Iterator[tuple[str, Schema]]:
     """The definitions of its objects and of its lists."""
     schema = dict(published(resource.definition))
     fields = _with_fields({"properties": schema["properties"]})["properties"]
-    yield name_of(resource), {**schema, "properties": fields, GVK: [_gvk(resource)]}
-    yield list_name(resource), _list(resource)
+    selectable = [{"fieldPath": path} for path in resource.kind.fields]
+    said = {_SELECTABLE: selectable} if selectable else {}
+    yield name_of(resource), {**schema, "properties": fields, GVK: [_gvk(resource)], **said}
+    yield list_name(resource), {**_list(resource), **said}
 
 
 def delete_options() -> Schema:
