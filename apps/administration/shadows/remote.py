@@ -34,6 +34,10 @@ class Expired(Exception):
     """The API server no longer has the changes since the version that was asked for."""
 
 
+class NotServed(Exception):
+    """The API server does not know the group of the kind, or not this version of it."""
+
+
 class Refused(Exception):
     """The API server refuses the request; the message is for users."""
 
@@ -104,6 +108,10 @@ class Remote:
             except Expired:
                 version = ""
                 continue
+            except NotServed:
+                # as if there was none; a definition or another release may bring it
+                self.news.put(Listed(kind, []))
+                message, version, pause = "", "", _LAST_PAUSE
             except Refused as refusal:
                 message, version = str(refusal), ""
             except Exception as error:
@@ -122,7 +130,7 @@ class Remote:
         query = {"limit": str(_PAGE)}
         while True:
             with closing(fetch(_path(kind), query)) as response:
-                page = msgspec.json.decode(_read(response))
+                page = msgspec.json.decode(_read(response, kind))
             bodies += page.get("items") or ()
             metadata = page["metadata"]
             if not metadata.get("continue"):
@@ -141,7 +149,7 @@ class Remote:
         }
         with closing(fetch(_path(kind), query)) as response:
             if response.status != 200:
-                _read(response)
+                _read(response, kind)
             for line in _lines(response):
                 event = msgspec.json.decode(line)
                 body = event["object"]
@@ -161,8 +169,8 @@ def _path(kind: Kind) -> str:
     return f"{base}/{kind.plural}"
 
 
-def _read(response: Any) -> bytes:
-    """The body of a response; Expired or Refused if it has another status than 200."""
+def _read(response: Any, kind: Kind) -> bytes:
+    """The body of a response; Expired, NotServed or Refused for another status than 200."""
     text: bytes = response.read()
     if response.status == 200:
         return text
@@ -172,8 +180,8 @@ def _read(response: Any) -> bytes:
         message = msgspec.json.decode(text).get("message", "")
     except (msgspec.DecodeError, AttributeError):
         message = ""
-    if response.status == 404:
-        raise Refused("the cluster does not serve it")
+    if response.status == 404 and kind.group:
+        raise NotServed
     raise Refused(message[:500] or f"the API server answered {response.status}")
 
 

@@ -313,9 +313,9 @@ def _rejection(old: Pod, new: Pod) -> str:
     return "" if new.spec.node_name or messages[0] == messages[1] else messages[1]
 
 
-def _reasons(message: str) -> str:
-    """A message without what preemption adds to it."""
-    return message.partition(" preemption:")[0].rstrip(". ")
+def _begins_with(message: str, reasons: str) -> bool:
+    """Whether a message gives these reasons; what PostFilter plugins say follows them."""
+    return message.startswith(reasons) and message[len(reasons) :].lstrip()[:1] in ("", ".")
 
 
 def _explain(order: Order, nodes: Sequence[str], state: int | None) -> str:
@@ -368,7 +368,7 @@ def find_verdict(decision: Decision, node: str, message: str = "") -> Verdict:
     if not node:
         if decision.result is Result.SCHEDULED:
             return Verdict.FEASIBLE
-        is_same = _reasons(decision.message) == _reasons(message)
+        is_same = _begins_with(message, decision.message.rstrip(". "))
         return Verdict.SAME_REASONS if is_same else Verdict.OTHER_REASONS
     if decision.result is not Result.SCHEDULED:
         return Verdict.UNSCHEDULABLE

@@ -151,6 +151,8 @@ def _why_pending(
         return describe_missing_claims(cluster, pod)
     if entry is not None and entry.gated_by:
         return f"It is kept out of the queue by {entry.gated_by}{_gating_reason(pod)}."
+    if cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+        return _describe_answer_of_others(pod)
     waiting = describe_binding_wait(cluster, pod)
     if waiting:
         return waiting
@@ -164,6 +166,15 @@ def _why_pending(
     if not reason and VolumeBinding.name in last.unschedulable_plugins:
         reason = describe_unbound_claims(cluster, pod)
     return reason or scheduler_message(last) or "Its last attempt failed without a message."
+
+
+def _describe_answer_of_others(pod: Pod) -> str:
+    """What the external scheduler says about a pod."""
+    conditions = (pod.body.get("status") or {}).get("conditions") or ()
+    for each in conditions:
+        if each["type"] == "PodScheduled" and each["status"] == "False" and each.get("message"):
+            return f"The external scheduler does not place it: {each['message']}"
+    return "It waits for the external scheduler."
 
 
 def _gating_reason(pod: Pod) -> str:

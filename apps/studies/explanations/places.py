@@ -112,6 +112,8 @@ def _describe_place(cluster: Cluster, queue: str, ahead: int, higher: int, gated
         return "It is gated: it enters the queue when its scheduling gates are removed."
     if queue == QueueEntry.Queue.UNSCHEDULABLE:
         return "It is unschedulable and waits for an event that may help."
+    if cluster.scheduling == Cluster.Scheduling.EXTERNAL:
+        return "An external scheduler has its own queue."
     place = "activeQ" if queue == QueueEntry.Queue.ACTIVE else "backoffQ"
     if not ahead:
         when = " once the cluster is resumed" if cluster.paused else ""

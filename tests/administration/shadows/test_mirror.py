@@ -176,8 +176,8 @@ def test_bindings_and_rejections_are_reviewed(shadow: Cluster) -> None:
         return {**body, "status": {"phase": "Pending", "conditions": [condition]}}
 
     insufficient = (
-        "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: "
-        "2 Preemption is not helpful for scheduling."
+        "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: "
+        "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     )
     mirror.change(
         [

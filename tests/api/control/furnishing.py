@@ -56,7 +56,7 @@ def furnish(user: User) -> dict[str, Any]:
     )
     drafts.save_draft(lab, "spread", PACKING.replace("Most", "Least"), user=user.username)
     shadow = create_shadow("prod", "https://10.0.0.1:6443", user=user.username, context="prod")
-    shadow.faults = {"PodGroup": "the cluster does not serve it"}
+    shadow.faults = {"ResourceSlice": "resourceslices.resource.k8s.io is forbidden"}
     shadow.save()
     draining = create_cluster("draining", user=user.username, nodes=2)
     _create_group(draining)
