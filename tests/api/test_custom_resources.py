@@ -800,3 +800,27 @@ def test_documents_say_by_which_fields_objects_are_selected(kube: Kube) -> None:
     for kind in ("Job", "JobList"):
         schema = schemas[f"sh.volcano.batch.{name}.{kind}"]
         assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.queue"}]
+
+
+def test_a_value_that_is_neither_an_int_nor_a_text_fits_none_of_its_schemas(kube: Kube) -> None:
+    definition = copy.deepcopy(JOBS)
+    for version in definition["spec"]["versions"]:
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        fields["size"]["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+        fields["queue"] = {"type": "string", "minLength": 1}
+    kube.post(CRDS, definition)
+    refused = kube.post(
+        "/apis/batch.volcano.sh/v1/namespaces/default/jobs",
+        {
+            "apiVersion": "batch.volcano.sh/v1",
+            "kind": "Job",
+            "metadata": {"name": "j"},
+            "spec": {"queue": "", "size": True},
+        },
+    )
+    assert [each["message"] for each in refused.json()["details"]["causes"]] == [
+        'Invalid value: "": spec.queue in body should be at least 1 chars long',
+        'Invalid value: "boolean": spec.size in body must be of type integer,string: "boolean"',
+        'Invalid value: "": "spec.size" must validate at least one schema (anyOf)',
+        'Invalid value: "boolean": spec.size in body must be of type integer: "boolean"',
+    ]

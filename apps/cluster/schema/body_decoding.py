@@ -171,9 +171,10 @@ def _custom(definition: str, body: Any, path: str, notes: _Notes) -> Body:
         raise _WrongType(body, path, "struct", "object")
     unknown: list[str] = []
     pruned = prune(structural(definition), body, unknown)
-    notes.unknown.extend(sorted(unknown))
+    # the metadata is read first
     if pruned.get("metadata") is not None:
         pruned["metadata"] = _struct(f"{_META}ObjectMeta")(pruned["metadata"], "metadata", notes)
+    notes.unknown.extend(sorted(unknown))
     return pruned
 
 

@@ -289,8 +289,7 @@ def _text(schema: Schema, value: str, path: str) -> Causes:
     if most is not None and len(value) > most:
         yield too_long(path, most)
     elif least is not None and len(value) < least:
-        unit = "char" if least == 1 else "chars"
-        yield invalid(path, value, f"{path} in body should be at least {least} {unit} long")
+        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
     elif pattern and not _matches(pattern, value):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
 
@@ -346,8 +345,6 @@ def _is_in_range(schema: Schema, value: float) -> bool:
 
 
 def _combined(schema: Schema, value: Any, path: str) -> Causes:
-    if schema.get(_INT_OR_STRING):
-        return
     yield from _any_of(schema.get("anyOf"), value, path)
     yield from _one_of(schema.get("oneOf"), value, path)
     all_of = schema.get("allOf") or ()
