@@ -279,9 +279,9 @@ STORIES = (
                 _claims_template("claims-of-devices"),
                 Create(pod("own", **_uses(resourceClaimTemplateName="t"))),
                 Create(pod("none", **_uses(resourceClaimTemplateName="absent"))),
-                Create(job(pod=_uses(resourceClaimTemplateName="t"))),
-                Wait(6),
             ],
+            # after the other one, so that it gets the next device
+            [Create(job(pod=_uses(resourceClaimTemplateName="t"))), Wait(6)],
             [Play(always("Succeeded"))],
             [Delete("Pod", "own"), Delete("Job", "job")],
         ],

@@ -277,10 +277,10 @@ STORIES = (
         "scaler-bounds",
         [
             [_web(replicas=8, pod=_requests("1"))],
-            [_scaler(maxReplicas=6), Wait(20)],
-            [_spec("HorizontalPodAutoscaler", "scaler", maxReplicas=3), Wait(20)],
-            [_spec("HorizontalPodAutoscaler", "scaler", maxReplicas=5, minReplicas=5), Wait(20)],
-            [Patch("Deployment", "web", scale(0)), Wait(20)],
+            [_scaler(maxReplicas=6), Wait(34)],
+            [_spec("HorizontalPodAutoscaler", "scaler", maxReplicas=3), Wait(34)],
+            [_spec("HorizontalPodAutoscaler", "scaler", maxReplicas=5, minReplicas=5), Wait(34)],
+            [Patch("Deployment", "web", scale(0)), Wait(34)],
         ],
     ),
     Story(
@@ -300,7 +300,7 @@ STORIES = (
                         }
                     },
                 ),
-                Wait(20),
+                Wait(34),
             ],
             [
                 _spec(
@@ -320,7 +320,7 @@ STORIES = (
     ),
     Story(
         "scaler-stateful",
-        [[_stateful(1)], [_scaler(kind="StatefulSet", minReplicas=3), Wait(20)]],
+        [[_stateful(1)], [_scaler(kind="StatefulSet", minReplicas=3), Wait(34)]],
     ),
     _evicted("evict-if-healthy", "IfHealthyBudget"),
     _evicted("evict-always", "AlwaysAllow"),
