@@ -126,7 +126,6 @@ _MANY = """
     FROM controlplane_schedulingdecision, generate_series(1, %s) AS n WHERE id = %s
 """
 RARE: list[dict[str, str]] = [
-    {"pod": "pod-77"},
     {"pod": "default/pod-77"},
     {"pod": "pod-177*"},
     {"node": "node-77"},
