@@ -258,6 +258,19 @@ def test_the_palette_offers_what_the_page_has_and_where_to_go(seen: Seen, lab: C
     assert seen.problems == []
 
 
+PASTED = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "9"}, capacity: {cpu: "4", pods: "9"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: big}
+spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "8"}}}]}
+"""
+
+
 def test_the_object_of_a_row_is_shown_beside_the_list(seen: Seen) -> None:
     page = seen.page
     create_lab()
@@ -323,3 +336,23 @@ def test_a_pod_is_asked_about_other_nodes_on_the_board(seen: Seen) -> None:
     page.reload()
     expect(answer).to_contain_text(f"default/huge cannot run on {first}.")
     assert seen.problems == []
+
+
+def test_a_real_cluster_is_pasted_asked_and_kept(seen: Seen) -> None:
+    page = seen.page
+    create_lab()
+    seen.log_in("admin", "open sesame")
+    seen.open("/")
+    page.get_by_role("link", name="Paste your real cluster").click()
+    page.get_by_role("textbox", name="Objects").fill(PASTED)
+    page.get_by_role("button", name="Look at it").click()
+    stuck = page.locator("#stuck tbody tr", has_text="big")
+    expect(stuck).to_contain_text("never", timeout=60_000)
+    expect(stuck).to_contain_text("NodeResourcesFit alone keeps it from 1 node")
+    expect(page.locator("#saves")).to_contain_text("kube-scheduler's defaults")
+    # nothing was stored; the text can be kept
+    page.get_by_role("button", name="Keep as a cluster").click()
+    expect(page.get_by_role("heading", name="New cluster")).to_be_visible()
+    expect(page.locator("[name=manifest]")).to_have_value(PASTED)
+    # the form of a new cluster says that its name is missing: 422
+    assert [said for said in seen.problems if "422" not in said] == []
