@@ -47,6 +47,21 @@ def test_an_api_service_keeps_all_but_its_condition_and_who_owns_it() -> None:
     assert listed("PriorityLevelConfiguration", given) == given
 
 
+def test_causes_have_no_order() -> None:
+    causes = [{"message": "conflict with b", "field": "a"}, {"message": "conflict with a"}]
+    for reason in ("Conflict", "Invalid"):
+        one, other = (
+            {
+                "kind": "Status",
+                "reason": reason,
+                "message": "no",
+                "details": {"causes": given},
+            }
+            for given in (causes, causes[::-1])
+        )
+        assert listed("Pod", one) == listed("Pod", other)
+
+
 def test_empty_lists_and_maps_are_the_same_in_messages_and_nowhere_else() -> None:
     refusals = [{"message": f"spec: Invalid value: {each}: no"} for each in ("[]", "{}", "null")]
     assert len({listed("Pod", each)["message"] for each in refusals}) == 1

@@ -259,7 +259,7 @@ def _ordered(value: Body) -> Body:
     if value.get("kind") != "Status" or not isinstance(value.get("message"), str):
         return value
     causes = (value.get("details") or {}).get("causes")
-    if value.get("reason") != "Invalid" or not causes:
+    if value.get("reason") not in ("Invalid", "Conflict") or not causes:
         return value
     message = value["message"]
     texts = [f"{cause.get('field')}: {cause['message']}" for cause in causes]
