@@ -65,11 +65,13 @@ _POST_ONLY = {
     "set-condition",
     "set-usage",
     "start-preview",
+    "lab-questions",
     "switch",
 }
 _FORMS = {
     "groups",
     "bundles",
+    "pasted",
     "debugger",
     "decision-facts",
     "fork",
