@@ -12,6 +12,7 @@ from typing import Any
 
 from apps.cluster.admission.defaulting import set_defaults
 from apps.cluster.admission.defaulting.statuses import default_status
+from apps.cluster.admission.defaulting.workloads import start_counting_templates
 from apps.cluster.admission.draft import Body, definition_of_body, draft_of, write_empty
 from apps.cluster.admission.gated_fields import drop_gated_fields
 from apps.cluster.admission.names import generate_name
@@ -101,6 +102,8 @@ def _create(
         taint_not_ready(draft)
     if kind.name == "PodGroup" and GROUP_PREEMPTION in gates:
         set_group_priority(draft, lookups)
+    if kind.name == "DaemonSet":
+        start_counting_templates(draft, restored=restored)
     if kind.admit_new is not None:
         kind.admit_new(draft, lookups)
 

@@ -20,7 +20,6 @@ from apps.cluster.admission.defaulting.workloads import (
     default_replication_controller,
     default_stateful_set,
     select_own_pods,
-    start_counting_templates,
 )
 from apps.cluster.admission.gated_fields import drop_claim_statuses
 from apps.cluster.admission.pods import update_pod
@@ -258,7 +257,6 @@ KINDS: Final = (
         validate_status=validate_daemon_set_status,
         manages_pods=True,
         columns=DAEMON_SETS,
-        admit_new=lambda draft, _: start_counting_templates(draft),
         admit_update=lambda draft, _, old: count_template(draft, old),
         compares_updates=True,
         warn=of_template,

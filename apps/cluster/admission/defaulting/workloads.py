@@ -87,9 +87,11 @@ def default_daemon_set(daemon_set: Body) -> None:
     default_template(child(spec, "template"))
 
 
-def start_counting_templates(daemon_set: Body) -> None:
-    """A new DaemonSet has its first template."""
-    daemon_set["metadata"]["annotations"][TEMPLATE_GENERATION] = "1"
+def start_counting_templates(daemon_set: Body, *, restored: bool) -> None:
+    """A new DaemonSet has its first template; one that is restored has the count of before."""
+    annotations = daemon_set["metadata"]["annotations"]
+    if not restored or annotations[TEMPLATE_GENERATION] == "0":
+        annotations[TEMPLATE_GENERATION] = "1"
 
 
 def count_template(daemon_set: Body, old: Mapping[str, Any]) -> None:
