@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, reverse
 
 from apps.administration.clusters.lifecycle import create_cluster, delete_cluster
 from apps.administration.operations import (
+    lab_questions,
     previewing,
     recorded_decisions,
     replays,
@@ -31,6 +32,7 @@ from apps.dashboard.urls import urlpatterns
 from apps.engine.ledger import saved_views
 from apps.engine.models import Operation, PastCluster, SavedView, SchedulingDecision
 from apps.engine.profiles import revisions
+from apps.studies.lab.simulation import SimulationRequest
 from apps.studies.replay.levels import SERIES
 from apps.studies.replay.report import Figures, ReplayReport
 
@@ -136,6 +138,10 @@ def furnish(cluster: Cluster, actor: Actor) -> None:
     )
     running.run(scenarios.start(_SCENARIO, {}, actor=actor).pk)
     running.run(recorded_decisions.start(_RECORD, "record.jsonl", "", actor=actor).pk)
+    asked = lab_questions.start_question(
+        cluster, "emptiable", SimulationRequest(), nodes=(), actor=actor
+    )
+    running.run(asked.pk)
     query = {"group": "pod", "result": "unschedulable"}
     saved_views.create_view(cluster, actor.user, name="failed", query=query)
     service.add_webhook(
@@ -224,6 +230,9 @@ def _values(cluster: Cluster) -> dict[str, Any]:
         "scenario.number": Operation.objects.filter(kind=scenarios.KIND).latest("id").pk,
         "preview.number": Operation.objects.filter(cluster=cluster, kind="preview").latest("id").pk,
         "replay.number": Operation.objects.filter(cluster=cluster, kind="replay").latest("id").pk,
+        "lab-question.number": Operation.objects.filter(kind=lab_questions.KIND).latest("id").pk,
+        "answers.namespace": pod.namespace,
+        "answers.name": pod.name,
         "webhook.number": service.webhooks_of(cluster).latest("pk").pk,
         "forget.number": PastCluster.objects.latest("id").pk,
         "name": pod.node_name,

@@ -23,9 +23,9 @@
 
   /* One request for all nodes in sight; kept while the pod is held. */
   async function ask(pod) {
-    const query = new URLSearchParams({ pod });
+    const query = new URLSearchParams();
     for (const spot of spots) query.append("node", spot.dataset.node);
-    const reply = await fetch(`${board.dataset.answers}?${query}`, { headers: { Accept: "application/json" } });
+    const reply = await fetch(`${board.dataset.answers}/${pod}?${query}`, { headers: { Accept: "application/json" } });
     if (!reply.ok) throw new Error(`The filters could not be asked: ${reply.status}`);
     const said = await reply.json();
     return new Map(said.nodes.map((node) => [node.node, node]));

@@ -34,19 +34,19 @@ def test_the_board_shows_pods_on_their_nodes_and_asks_the_filters(
 
 def test_all_nodes_are_asked_at_once(alice: Client, lab: Cluster) -> None:
     add_pods(lab, pod("small", cpu="1"))
-    query = "pod=default/small&node=node-0&node=node-1"
-    answer = alice.get(f"/clusters/lab/placement/answers?{query}").json()
+    query = "node=node-0&node=node-1"
+    answer = alice.get(f"/clusters/lab/placement/default/small?{query}").json()
     assert [(each["node"], each["fits"]) for each in answer["nodes"]] == [
         ("node-0", True),
         ("node-1", True),
     ]
-    huge = alice.get("/clusters/lab/placement/answers?pod=default/huge&node=node-1").json()
+    huge = alice.get("/clusters/lab/placement/default/huge?node=node-1").json()
     (found,) = huge["nodes"]
     assert not found["fits"] and found["refusals"][0]["plugin"] == "NodeResourcesFit"
     for wrong, status in (
-        ("pod=default/none&node=node-0", 404),
-        ("pod=default/huge&node=none", 404),
-        ("pod=default/huge&" + "node=node-0&" * 25, 400),
+        ("none?node=node-0", 404),
+        ("huge?node=none", 404),
+        ("huge?" + "node=node-0&" * 25, 400),
     ):
-        assert alice.get(f"/clusters/lab/placement/answers?{wrong}").status_code == status, wrong
+        assert alice.get(f"/clusters/lab/placement/default/{wrong}").status_code == status, wrong
     assert alice.get("/clusters/lab/placement?nod=a").status_code == 400

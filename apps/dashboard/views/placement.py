@@ -32,9 +32,9 @@ def placement(request: Request, cluster: Cluster) -> HttpResponse:
 
 @require_GET
 @cluster_page
-def answers(request: Request, cluster: Cluster) -> HttpResponse:
-    """What the filters say of `pod` and of each `node`, as JSON."""
+def answers(request: Request, cluster: Cluster, namespace: str, name: str) -> HttpResponse:
+    """What the filters say of a pod and of each `node`, as JSON."""
     nodes = request.GET.getlist("node")
     if len(nodes) > NODES:
         raise BadRequest(f"node: at most {NODES} can be asked at a time")
-    return JsonResponse(to_json(ask_nodes(cluster, request.GET.get("pod", ""), nodes)))
+    return JsonResponse(to_json(ask_nodes(cluster, f"{namespace}/{name}", nodes)))
