@@ -47,6 +47,15 @@ def test_an_api_service_keeps_all_but_its_condition_and_who_owns_it() -> None:
     assert listed("PriorityLevelConfiguration", given) == given
 
 
+def test_what_a_client_has_created_is_no_note_of_the_server() -> None:
+    own = {"manager": "kube-apiserver", "subresource": "status"}
+    item = {"metadata": {"name": "a", "managedFields": [{"manager": "kubectl"}, own]}}
+    answer = {"status": 200, "warnings": [], "body": {"items": [item]}}
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+    shown = without_listed(answer, "APIService", path, frozenset())["body"]["items"]
+    assert [each["metadata"]["name"] for each in shown] == ["a"]
+
+
 def test_causes_have_no_order() -> None:
     causes = [{"message": "conflict with b", "field": "a"}, {"message": "conflict with a"}]
     for reason in ("Conflict", "Invalid"):

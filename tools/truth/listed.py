@@ -180,13 +180,14 @@ def _without_approval(answer: Body, request: Request) -> Body:
 
 
 RULES: Final = (
+    # first, so that an object whose status the server owns is no note of its own
+    Rule("controllers of the API server own the conditions", _without_owners),
     Rule("a CustomResourceDefinition of a group of Kubernetes", _without_approval),
     Rule("what cannot be read is answered with protobuf", _without_protobuf),
     Rule("warnings about an object are also sent when", _without_warnings),
     Rule("the server keeps notes of its own", _without_notes_of_server),
     Rule("with `GenericWorkload`, there are roles", _without_gated),
     Rule("without controllers, the status of a ResourceQuota", _without_counts),
-    Rule("controllers of the API server own the conditions", _without_owners),
     Rule("the server says in conditions", _without_conditions),
     Rule("messages print an empty list or map", _without_empty),
 )
