@@ -35,6 +35,8 @@ class SchedulingContext:
     tie_breaker: TieBreaker
     #: of the configuration; a profile's own comes first. 0 and None: adaptive
     percentage_of_nodes_to_score: int | None
+    #: whether a search ends at enough feasible nodes; otherwise all are looked at
+    samples: bool = True
     #: whether pods take the next nodes of an earlier ranking: see framework.batch
     batches: bool = False
     #: index in the visiting order at which the next search starts

@@ -330,6 +330,8 @@ def spread(answers: NodeStatuses, rows: Int64Array, size: int) -> Passed:
 
 def feasible_nodes_needed(context: SchedulingContext, framework: Framework, nodes: int) -> int:
     """After how many feasible nodes the search of ``nodes`` nodes stops."""
+    if not context.samples:
+        return nodes
     if not framework.has_score_plugins and not any(
         each.is_prioritizer or each.is_filter for each in context.extenders
     ):

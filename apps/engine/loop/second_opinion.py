@@ -38,7 +38,7 @@ from apps.scheduler.framework.diagnosis import NodeStatuses
 from apps.scheduler.framework.status import SUCCESS
 from apps.scheduler.framework.types import PodInfo
 from apps.scheduler.objects import KubeObject, Pod
-from apps.scheduler.schedule_pod import schedule_pod
+from apps.scheduler.schedule_pod import feasible_nodes_needed, schedule_pod
 from apps.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ class SecondOpinions:
             first = decide_in_shadow(self._scheduler, PodInfo(waiting.pod))
             if first is None:
                 return
-            if find_verdict(first, answer.node, answer.message) not in DISAGREEMENTS:
+            if self._compare(first, answer) not in DISAGREEMENTS:
                 self._add(change, answer, first)
                 return
         elif waiting.pod.spec.scheduler_name not in self._scheduler.profiles:
@@ -198,7 +198,7 @@ class SecondOpinions:
             for number, order in enumerate(others.list_orders(nodes)):
                 decision = self._decide(pod, order)
                 first = first or decision
-                verdict = find_verdict(decision, answer.node, answer.message)
+                verdict = self._compare(decision, answer)
                 if verdict in DISAGREEMENTS:
                     continue
                 # the first is what the log shows
@@ -241,7 +241,7 @@ class SecondOpinions:
         message: str = "",
     ) -> None:
         node = answer.node
-        verdict = verdict or find_verdict(decision, node, answer.message)
+        verdict = verdict or self._compare(decision, answer)
         comparison = None
         if verdict == Verdict.OTHER_NODE:
             comparison = compare_nodes(score_matrix(decision), decision.node, node)
@@ -266,6 +266,12 @@ class SecondOpinions:
                 tied_nodes=decision.ranking.tied,
             )
         )
+
+    def _compare(self, decision: Decision, answer: _Answer) -> Verdict:
+        context = self._scheduler.context
+        framework = context.profiles[decision.profile]
+        needed = feasible_nodes_needed(context, framework, decision.total_nodes)
+        return find_verdict(decision, answer, may_sample=needed < len(decision.feasible))
 
     def _warn_of_first(self, waiting: Sequence[SecondOpinion]) -> None:
         """Log the first disagreement of the cluster."""
@@ -346,29 +352,34 @@ def _name(entries: Iterable[Entry], nodes: Sequence[str]) -> str:
 def decide_in_shadow(scheduler: Scheduler, pod: PodInfo) -> Decision | None:
     """What the scheduler would decide for a pod now; its state is the same afterwards.
 
-    PostFilter, Reserve and Permit are not run. None if no profile has the pod's schedulerName.
+    All nodes are looked at: which ones the client has sampled is not known. PostFilter, Reserve and
+    Permit are not run. None if no profile has the pod's schedulerName.
     """
     framework = scheduler.profiles.get(pod.pod.spec.scheduler_name)
     if framework is None:
         return None
     context = scheduler.context
     attempt, start = new_attempt(framework, pod), context.next_start_node_index
-    status = schedule_pod(context, attempt)
-    context.next_start_node_index = start
+    context.samples = False
+    try:
+        status = schedule_pod(context, attempt)
+    finally:
+        context.samples, context.next_start_node_index = True, start
     finish_decision(attempt)
     _set_result(attempt, status is SUCCESS, status.message, is_rejected=status.is_rejected)
     return attempt.decision
 
 
-def find_verdict(decision: Decision, node: str, message: str = "") -> Verdict:
-    """How a shadow decision compares with the node that the client selected.
+def find_verdict(decision: Decision, answer: _Answer, *, may_sample: bool) -> Verdict:
+    """How a shadow decision compares with that of the client.
 
-    Without a node, it compares with the message of a pod that was rejected.
+    `may_sample`: the client need not have looked at all feasible nodes.
     """
+    node = answer.node
     if not node:
         if decision.result is Result.SCHEDULED:
             return Verdict.FEASIBLE
-        is_same = _begins_with(message, decision.message.rstrip(". "))
+        is_same = _begins_with(answer.message, decision.message.rstrip(". "))
         return Verdict.SAME_REASONS if is_same else Verdict.OTHER_REASONS
     if decision.result is not Result.SCHEDULED:
         return Verdict.UNSCHEDULABLE
@@ -380,17 +391,10 @@ def find_verdict(decision: Decision, node: str, message: str = "") -> Verdict:
     statuses = decision.node_statuses
     if row in decision.feasible:
         # the client need not have sampled the node that has more points
-        is_whole = statuses is None or not _is_sampled(decision, statuses)
-        return Verdict.OTHER_NODE if is_whole else Verdict.NOT_SAMPLED
+        return Verdict.NOT_SAMPLED if may_sample else Verdict.OTHER_NODE
     if statuses is None or row < 0 or statuses.ids[row] == NodeStatuses.NOT_EVALUATED:
         return Verdict.NOT_SAMPLED
     return Verdict.NODE_REJECTED
-
-
-def _is_sampled(decision: Decision, statuses: NodeStatuses) -> bool:
-    """Whether the search ended early; nodes that PreFilter excludes have a reason."""
-    seen = int((statuses.ids != NodeStatuses.NOT_EVALUATED).sum())
-    return not statuses.absent.message and seen < decision.total_nodes
 
 
 def _set_result(attempt: Attempt, succeeded: bool, message: str, *, is_rejected: bool) -> None:
@@ -419,5 +423,5 @@ def _describe(decision: Decision, verdict: Verdict, answer: _Answer) -> str:
         if node in decision.nodes and decision.nodes.index(node) in decision.feasible:
             why = f"has more points than {node}, but the client need not have sampled it"
             return f"{decision.node} {why} (percentageOfNodesToScore)."
-        return f"{node} is not among the nodes that were sampled (percentageOfNodesToScore)."
+        return f"{node} was not looked at."
     return ""
