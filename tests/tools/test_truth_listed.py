@@ -90,3 +90,7 @@ def test_kubectl_shows_autoscalers_and_quotas_without_what_is_measured() -> None
     quota = "metadata: {name: a}\nstatus: {hard: {pods: 1}, used: {pods: 0}}\n"
     assert "pods" not in shown("get quota a -o yaml", quota)
     assert "name: a" in shown("get quota a -o yaml", quota)
+    described = "Name: team\nResource  Used  Hard\n--------  ---  ---\npods  0  100"
+    assert shown("describe resourcequota/team", described) == "Name: team"
+    table = "NAME  SERVICE  AVAILABLE\na  b/c  Unknown"
+    assert shown("get apiservice.apiregistration.k8s.io/a", table) == "NAME  SERVICE\na  b/c"

@@ -40,7 +40,9 @@ _KINDS: Final = {
 }
 #: Columns that show such a status, and what an autoscaler sees, which is looked at at once.
 _COLUMNS: Final = ("AVAILABLE", "MISSINGPL", "REQUEST", "LIMIT", "TARGETS", "REPLICAS")
-_SECTIONS: Final = ("Status", "Metrics", "Deployment pods", "Conditions", "Events", "Resource")
+_SECTIONS: Final = ("Status", "Metrics", "Deployment pods", "Conditions", "Events")
+#: The table of a quota, which is the end of its description.
+_OF_QUOTA: Final = "Resource "
 #: What controllers and kubelets note of nodes.
 _OF_NODES: Final = re.compile(
     r"(?m)^(Annotations: .*| .*(RegisteredNode|NodeSchedulable|NodeNotSchedulable) .*)\n?"
@@ -59,7 +61,8 @@ def without_listed(outcome: Outcome, line: str) -> Outcome:
     if line.startswith("get flowschemas"):
         return Outcome(outcome.exit, "<notes of the server>", "")
     words = line.split()
-    kind = _KINDS.get(words[1].partition("/")[0].removesuffix("s")) if words[1:] else None
+    resource = re.split("[./]", words[1])[0] if words[1:] else ""
+    kind = _KINDS.get(resource.removesuffix("s"))
     if words[0] in ("get", "describe") and kind is not None:
         return Outcome(outcome.exit, _without_status(outcome.stdout, line, kind), outcome.stderr)
     if line.startswith("describe node "):
@@ -88,6 +91,8 @@ def _without_sections(text: str) -> str:
     """A description without the sections that show a status."""
     kept, is_shown = [], True
     for line in text.splitlines():
+        if line.startswith(_OF_QUOTA):
+            break
         if not line.startswith((" ", "-")):
             is_shown = not line.startswith(_SECTIONS)
         if is_shown:
