@@ -88,9 +88,11 @@ def test_a_change_reaches_an_open_watch_at_once_as_its_text_in_the_log(
         raise AssertionError(f"{change.kind} {change.name} was decoded")
 
     monkeypatch.setattr(LoggedChange, "object", property(decode))
+    # without a version it would begin with the objects of a moment, which may be a later one
+    path = f"{PODS}?watch=true&resourceVersion={version_of(kube)}"
 
     async def scene() -> None:
-        stream = StreamClient(f"{kube.root}{PODS}?watch=true", kube.headers)
+        stream = StreamClient(f"{kube.root}{path}", kube.headers)
         running = asyncio.ensure_future(stream.run())
         while stream.status == 0:
             await asyncio.sleep(0.01)
