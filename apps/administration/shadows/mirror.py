@@ -54,8 +54,10 @@ class Mirror:
         """Make the objects of a kind those of a list; what is equal is not written."""
         kind = listed.kind
         present = {_key_of(kind, body) for body in listed.bodies}
-        gone = [key for key in self._known if key[0] == kind.key and key not in present]
-        self._apply(self._delete(kind, self._read(kind, key)) for key in gone)
+        gone = [k for k in self._known if k[0] == kind.key and k not in present]
+        uids = [self._known[key].uid for key in gone]
+        rows = kind.objects(self._cluster).filter(uid__in=uids).values_list("body", flat=True)
+        self._apply([self._delete(kind, body) for body in rows])
         self._apply(write for body in listed.bodies for write in self._put(kind, body))
 
     def change(self, changes: Iterable[Changed]) -> None:
