@@ -257,7 +257,7 @@ def _describe_standing(one: OneNode) -> NodeStanding:
     if not resources:
         return NodeStanding("ready", "It declares no resources, so no pod fits.")
     name, most = max(resources, key=lambda each: each[1].share)
-    sentence = f"It takes new pods. It has {pods}, which request up to {most.percent} % ({name})."
+    sentence = f"It takes new pods. It has {pods}; up to {most.percent} % is requested ({name})."
     return NodeStanding("ready", sentence)
 
 
